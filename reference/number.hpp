@@ -3,8 +3,10 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace shardmark::reference {
 
@@ -17,6 +19,22 @@ std::optional<Number> number_in(std::string_view text) {
   return value;
 }
 
+/// Returns the whole number that `text` is, also with a unit (8k, 2M: powers of 1000; 64Ki, 1Mi: of 1024) or an
+/// exponent (1e4); empty when it is anything else, or too large.
+inline std::optional<std::int64_t> whole_number_in(std::string_view text) {
+  if (const auto plain = number_in<std::int64_t>(text)) return plain;
+  constexpr std::array<std::pair<std::string_view, double>, 8> units{
+      {{"", 1.0}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}}};
+  const std::size_t digits = text.find_last_of("0123456789") + 1;
+  const auto number = number_in<double>(text.substr(0, digits));
+  for (const auto& [unit, factor] : units)
+    if (number && text.substr(digits) == unit)
+      if (const double value = *number * factor;
+          value >= -0x1p53 && value <= 0x1p53 && value == static_cast<double>(static_cast<std::int64_t>(value)))
+        return static_cast<std::int64_t>(value);
+  return std::nullopt;
+}
+
 /// Returns the shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
 inline double shortest_decimal(float value) {
   std::array<char, 32> text{};
@@ -27,5 +45,5 @@ inline double shortest_decimal(float value) {
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::number_in, reference::shortest_decimal;
+using reference::number_in, reference::shortest_decimal, reference::whole_number_in;
 }  // namespace shardmark

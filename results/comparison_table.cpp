@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> change_names{"better", "worse", "same", "unclear", "missing"};
 
-std::string_view name_of(Change change) { return change_names[index_of(change)]; }
-
 std::string time_text(double ms) {
   if (ms < 1e-3) return fmt::format("{:.4g} ns", ms * 1e6);
   if (ms < 1.0) return fmt::format("{:.4g} µs", ms * 1e3);
@@ -74,6 +72,8 @@ int urgency(const CaseComparison& each) {
 
 }  // namespace
 
+std::string_view name_of(Change change) { return change_names[index_of(change)]; }
+
 std::array<std::int64_t, 5> count_changes(std::span<const CaseComparison> cases) {
   std::array<std::int64_t, 5> counts{};
   for (const CaseComparison& each : cases) ++counts[index_of(each.change)];
@@ -93,7 +93,7 @@ std::string comparison_table(std::span<const CaseComparison> cases, const std::s
   std::vector<const CaseComparison*> order;
   for (const CaseComparison& each : cases) order.push_back(&each);
   std::ranges::stable_sort(order, {}, [](const CaseComparison* each) { return urgency(*each); });
-  std::string text = heading + '\n' + summary(cases, fail_above);
+  std::string text = heading + "\n\n" + summary(cases, fail_above);
   text += "\n| case | old | new | new / old [95 %] | floor | p | verdict |\n";
   text += "|:--|--:|--:|:--|--:|--:|:--|\n";
   for (const CaseComparison* each : order) text += row(*each);

@@ -5,10 +5,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "results/comparison.hpp"
 
 namespace shardmark::results {
+
+/// Returns "worse".
+std::string_view name_of(Change change);
 
 /// Returns how many cases changed in each way, better to missing, in the order of Change.
 std::array<std::int64_t, 5> count_changes(std::span<const CaseComparison> cases);

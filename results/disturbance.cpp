@@ -50,6 +50,19 @@ Json to_json(const std::vector<VisitConditions>& visits) {
           {"disturbed_visits", std::ranges::count_if(visits, &VisitConditions::is_disturbed)}};
 }
 
+std::vector<VisitConditions> conditions_in(const Json& details) {
+  std::vector<VisitConditions> visits;
+  try {
+    const Json& all = details.at(conditions_field);
+    for (std::size_t v = 0; v < all.at("seconds").size(); ++v)
+      visits.push_back({all.at("seconds").at(v), all.at("switches").at(v), all.at("others_cpu_seconds").at(v),
+                        all.at("stolen_seconds").at(v), all.at("runnable").at(v)});
+  } catch (const Json::exception&) {
+    return {};
+  }
+  return visits;
+}
+
 std::optional<Disturbance> disturbance_of(const Json& details) {
   const auto found = details.find(conditions_field);
   if (found == details.end() || !found->is_object()) return std::nullopt;

@@ -30,6 +30,9 @@ struct VisitConditions {
 inline constexpr char conditions_field[] = "conditions";
 nlohmann::ordered_json to_json(const std::vector<VisitConditions>& visits);
 
+/// Reads them back; returns nothing where a record's details have none, or none that can be read.
+std::vector<VisitConditions> conditions_in(const nlohmann::ordered_json& details);
+
 /// Says how a case was disturbed: in how many of its visits, and by how much on average.
 struct Disturbance {
   std::int64_t disturbed_visits = 0, visits = 0;

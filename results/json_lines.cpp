@@ -59,24 +59,26 @@ void JsonLinesWriter::require_writable(const fs::path& file) {
   if (!writer.partial_.empty()) fs::remove(writer.partial_);
 }
 
-JsonLinesWriter::JsonLinesWriter(fs::path file, const Json& environment)
+JsonLinesWriter::JsonLinesWriter(fs::path file, const Json& environment, bool resumes)
     : file_(std::move(file)), partial_(partial_of(file_)) {
   std::error_code error;
   const fs::file_status status = fs::status(file_, error);
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status))
     partial_.clear();
   else
-    create_partial();
+    create_partial(resumes);
+  if (resumes) return;  // what it holds stays until there is more
   text_ = line_of(environment);
   save();
 }
 
 /// Creates FILE.partial only if there is none: it may belong to a run that still goes on.
-void JsonLinesWriter::create_partial() const {
+void JsonLinesWriter::create_partial(bool resumes) const {
   std::error_code error;
   if (fs::exists(file_, error))
     throw InputError(fmt::format("{} exists already; name another file or remove it", file_.string()));
   if (file_.has_parent_path()) fs::create_directories(file_.parent_path(), error);
+  if (resumes && fs::exists(partial_)) return;
   if (error)
     throw InputError(fmt::format("cannot create the folder {}: {}; name another file", file_.parent_path().string(),
                                  error.message()));
@@ -103,6 +105,12 @@ void JsonLinesWriter::rewrite(const Json& environment, std::span<const CaseRecor
 void JsonLinesWriter::append(const Json& record) {
   text_ += line_of(record);
   save();
+}
+
+void JsonLinesWriter::discard() {
+  std::error_code error;
+  if (!partial_.empty()) fs::remove(partial_, error);
+  partial_.clear();
 }
 
 void JsonLinesWriter::save() const {

@@ -21,7 +21,8 @@ class JsonLinesWriter {
  public:
   /// Creates missing folders and writes the first line. Throws InputError when FILE or FILE.partial exists already
   /// (results are never overwritten) or cannot be written: construct it before the measurement starts.
-  JsonLinesWriter(std::filesystem::path file, const nlohmann::ordered_json& environment);
+  /// resumes: FILE.partial may exist, and is replaced.
+  JsonLinesWriter(std::filesystem::path file, const nlohmann::ordered_json& environment, bool resumes = false);
 
   /// Throws where the constructor would, and leaves nothing but missing folders behind.
   static void require_writable(const std::filesystem::path& file);
@@ -32,13 +33,15 @@ class JsonLinesWriter {
   /// Appends a record of another kind without reading it: read_results() refuses it.
   void append(const nlohmann::ordered_json& record);
 
+  /// Removes FILE.partial: there is nothing worth keeping.
+  void discard();
   /// Completes the file; to be called once, after all else. Throws InputError when it cannot be completed.
   void close();
 
   const std::filesystem::path& file() const { return file_; }
 
  private:
-  void create_partial() const;
+  void create_partial(bool resumes) const;
   void save() const;
 
   std::filesystem::path file_;

@@ -2,9 +2,12 @@
 // More than 2^31 bytes from rank 0 to the last rank: once as elements of one byte, whose count exceeds an int, once as
 // rows of 64 bytes, whose count does not.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
-#include <cstring>
+#include <algorithm>
 #include <fstream>
+#include <memory>
+#include <span>
 #include <string>
 
 #include "comm/collectives.hpp"
@@ -28,7 +31,28 @@ std::int64_t available_bytes() {
 /// What 8-byte word i holds.
 std::uint64_t word(std::int64_t i) { return static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15ULL; }
 
-std::int64_t count_wrong(const std::vector<std::uint64_t>& words) {
+/// Gives memory in huge pages: the system copies messages between processes page by page.
+class Buffer {
+ public:
+  bool empty() const { return !bytes_; }
+  void allocate() {
+    constexpr std::size_t page = std::size_t{2} << 20;
+    bytes_.reset(std::aligned_alloc(page, bytes_carried / page * page + page));
+    madvise(bytes_.get(), bytes_carried, MADV_HUGEPAGE);
+  }
+  void clear() { bytes_.reset(); }
+  std::span<std::uint64_t> words() const {
+    return {static_cast<std::uint64_t*>(bytes_.get()), empty() ? std::size_t{0} : std::size_t{bytes_carried / 8}};
+  }
+
+ private:
+  struct Free {
+    void operator()(void* bytes) const { std::free(bytes); }
+  };
+  std::unique_ptr<void, Free> bytes_;
+};
+
+std::int64_t count_wrong(std::span<const std::uint64_t> words) {
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < words.size(); ++i) wrong += words[i] != word(i) ? 1 : 0;
   return wrong;
@@ -51,10 +75,10 @@ std::vector<Case> cases() {
 class LargeExchanges : public testing::TestWithParam<Case> {
  protected:
   static void TearDownTestSuite() {
-    send_ = {};
-    receive_ = {};
+    send_.clear();
+    receive_.clear();
   }
-  static inline std::vector<std::uint64_t> send_, receive_;
+  static inline Buffer send_, receive_;
 };
 
 INSTANTIATE_TEST_SUITE_P(All, LargeExchanges, testing::ValuesIn(cases()), [](const auto& instance) {
@@ -77,14 +101,17 @@ TEST_P(LargeExchanges, CarryMoreThanTwoToThe31Bytes) {
   const Route route = exchange_counts(comm, counts);
 
   if (comm.rank() == 0 && send_.empty()) {
-    send_.resize(bytes_carried / 8);
-    for (std::size_t i = 0; i < send_.size(); ++i) send_[i] = word(i);
+    send_.allocate();
+    for (std::int64_t i = 0; std::uint64_t & each : send_.words()) each = word(i++);
   }
-  if (comm.rank() == last) receive_.assign(bytes_carried / 8, 0);
+  if (comm.rank() == last) {
+    if (receive_.empty()) receive_.allocate();
+    std::ranges::fill(receive_.words(), 0);
+  }
   const auto exchange = GetParam().exchange.make(comm);
-  exchange->run(route, std::as_bytes(std::span(send_)).data(), std::as_writable_bytes(std::span(receive_)).data(),
+  exchange->run(route, std::as_bytes(send_.words()).data(), std::as_writable_bytes(receive_.words()).data(),
                 GetParam().element_bytes);
-  EXPECT_EQ(count_wrong(receive_), 0);
+  EXPECT_EQ(count_wrong(receive_.words()), 0);
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ std::vector<std::string> pipeline_lines(const Records& ranked) {
   lines.push_back(fmt::format("exposed communication, ms: {}", exposed));
   if (!pools.empty()) lines.push_back(fmt::format("batches are prepared by: {}", pools));
   if (!reading.empty())
-    lines.push_back(fmt::format("reading a batch, ms, ahead of its step but with off and inline: {}", reading));
+    lines.push_back(fmt::format("reading a batch, ms, prefetched but with off and inline: {}", reading));
   if (!overtaking.empty())
     lines.push_back(
         fmt::format("steps that took a batch before an older one, in the order of completion: {}", overtaking));

@@ -29,7 +29,7 @@ TEST(ComparisonTable, Golden) {
   cases[1].new_ms = 1e-4;
   cases[2].floor.reset();
   cases.push_back({.name = "missing", .advice = "not in NEW (new/1); run it there"});
-  EXPECT_EQ(comparison_table(cases, "heading\n"),
+  EXPECT_EQ(comparison_table(cases, "heading"),
             "heading\n"
             "\n"
             "1 worse, 1 better, 1 same, 1 unclear, 1 missing, of 5 cases; slowest: worse 1.062 [1.050, 1.075]\n"
@@ -58,9 +58,9 @@ TEST(ComparisonTable, Results) {
 
 TEST(ComparisonTable, SaysFirstWhatFails) {
   std::vector cases{timed("a", Change::unclear, 1.25), timed("b", Change::same, 1.0)};
-  EXPECT_NE(comparison_table(cases, "heading\n", 0.1).find("\nnone of 2 more than 10 % slower\n"), std::string::npos);
+  EXPECT_NE(comparison_table(cases, "heading", 0.1).find("\nnone of 2 more than 10 % slower\n"), std::string::npos);
   cases[0].fails = true;
-  const std::string text = comparison_table(cases, "heading\n", 0.1);
+  const std::string text = comparison_table(cases, "heading", 0.1);
   EXPECT_NE(text.find("\n1 of 2 more than 10 % slower: a 1.250 [1.238, 1.262]\n\n| case"), std::string::npos) << text;
   EXPECT_NE(text.find("RESULT: FAILED (0 worse"), std::string::npos) << text;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of steps that are prepared ahead.
+// This tests what is reported of prefetched steps.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -140,7 +140,7 @@ def decisions(machine, results_of):
 
 
 def headlines_table(machine, results_of):
-    rows = [[line.claim, line.ours, line.peer, f"**{ratio_text(line.ratio)}**", f"[{machine}](results/measured/{machine}/README.md)",
+    rows = [[line.claim, line.ours, line.peer, f"**{ratio_text(line.ratio)}**", f"[{machine}]({machine}/README.md)",
              f"`scripts/measure {results.campaign.name}`"] for results in results_of for line in headlines(results)]
     return markdown_table(["claim", "ours", "peer", "ratio", "machine", "command"], rows)
 

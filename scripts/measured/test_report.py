@@ -208,9 +208,9 @@ class Report(unittest.TestCase):
         self.assertIn("typed", (self.root / "README.md").read_text())
 
     def test_a_readme_that_grows_too_long_is_named(self):
-        (self.root / "README.md").write_text("line\n" * 151)
+        (self.root / "README.md").write_text("line\n" * 121)
         self.run_report()
-        self.assertIn("151 lines", self.run_report("--check", code=1))
+        self.assertIn("121 lines", self.run_report("--check", code=1))
 
     def test_what_no_file_gives_is_named(self):
         self.add_all()

@@ -44,7 +44,7 @@ void require_async(const placement::Plan& plan, const std::vector<Table>& tables
   for (const Table& table : tables)
     if (!storage_of(table).can_prefetch)
       throw InputError(
-          fmt::format("table {}: storage {} cannot be looked up ahead of its step (--async {}); use "
+          fmt::format("table {}: storage {} cannot be prefetched (--async {}); use "
                       "--async off or ids, or --storage dense",
                       table.name, name_of(table.storage), mode));
   for (const Feature& feature : features)

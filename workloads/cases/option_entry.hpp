@@ -41,7 +41,12 @@ void read(const std::string& text, const NumberRule& rule, T& value) {
     value = {};
     return;
   }
-  const auto number = number_in<T>(text);
+  const auto number = [&]() -> std::optional<T> {
+    if constexpr (std::same_as<T, std::int64_t>)
+      return whole_number_in(text);
+    else
+      return number_in<T>(text);
+  }();
   const auto size = number ? static_cast<double>(*number) : NAN;
   if (!std::isfinite(size) || size < rule.least || (rule.above && size == rule.least))
     throw InputError(fmt::format("'{}' is not {}", text, rule.text()));
@@ -106,6 +111,7 @@ struct OptionalOf<std::optional<T>> {
 /// Sets which values are valid, by the type of the field.
 template <class T>
 void say_valid(const NumberRule& rule, Option& option) {
+  option.value_name = "NAME";
   if constexpr (HasChoices<T>) {
     option.what = choices_of(T{}).what;
     for (const auto& choice : choices_of(T{}).table)
@@ -118,17 +124,23 @@ void say_valid(const NumberRule& rule, Option& option) {
     option.what = choices_of(PoolKind{}).what;
     for (const auto& kind : pool_kinds) option.values.push_back({stage_pool_named(kind.name).name(), kind.description});
   } else if constexpr (std::same_as<T, bool>) {
+    option.value_name = "true|false";
     option.valid = "true, false";
   } else if constexpr (std::same_as<T, std::string>) {
+    option.value_name = "FILE";
     option.valid = "a file";
   } else if constexpr (std::same_as<T, std::vector<std::int64_t>>) {
+    option.value_name = "N,...";
     option.valid = fmt::format("{} or numbers such as 8,16", rule.word);
     option.number = NumberOption{.rule = rule, .whole = true, .list = true};
   } else if constexpr (std::same_as<T, std::optional<Seconds>>) {
+    option.value_name = "TIME";
     option.valid = fmt::format("{} or a duration such as 90s or 2m", rule.word);
   } else {
+    constexpr bool whole = std::integral<typename OptionalOf<T>::type>;
+    option.value_name = whole ? "N" : "X";
     option.valid = rule.text();
-    option.number = NumberOption{.rule = rule, .whole = std::integral<typename OptionalOf<T>::type>};
+    option.number = NumberOption{.rule = rule, .whole = whole};
   }
   for (const NamedValue& value : option.values) option.valid += (option.valid.empty() ? "" : ", ") + value.name;
 }

@@ -25,6 +25,7 @@ Option wire_both_directions() {
 Option scale() {
   Option option =
       option_of(OptionGroup::tables, "scale", "divide the row counts of the tables, such as 1/64", &Workload::scale);
+  option.value_name = "1/N";
   option.valid = "1/N or N, N a whole number of at least 1";
   option.set = [](RunOptions& run, Case&, const std::string& text) { scale_rows(run.workload, parse_scale(text)); };
   return option;
@@ -97,9 +98,8 @@ std::vector<Option> table() {
                  "async_threads"),
       option_of(movement, "async_order", "which of the prepared batches a step takes", &Async::order),
       option_of(movement, "async_pool", "who prepares batches, and on which cores", &Async::pool),
-      option_of(movement, "staleness_bound",
-                "updates that a row may lack when it is looked up ahead; auto: async_capacity + 1", &Async::bound,
-                {.word = "auto"}),
+      option_of(movement, "staleness_bound", "updates that a prefetched row may lack; auto: async_capacity + 1",
+                &Async::bound, {.word = "auto"}),
 
       option_of(tables, "batch", "samples per step over all ranks", &Workload::global_batch, positive),
       scale(),

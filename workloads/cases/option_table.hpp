@@ -57,6 +57,7 @@ struct Option {
   std::string_view description;
   OptionGroup group;
   std::string valid = {};                   ///< "fp32, fp16", "a number of at least 1"
+  std::string_view value_name = {};         ///< what stands for a value in help: "N"
   std::string_view what = {};               ///< what the named values are: "value type"
   std::vector<NamedValue> values = {};      ///< what `all` stands for in compare; empty for numbers and texts
   std::optional<NumberOption> number = {};  ///< where it takes numbers

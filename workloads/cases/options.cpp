@@ -205,14 +205,11 @@ std::string Case::name() const {
 }
 
 Seconds seconds_in(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, double>, 3> units{{{"s", 1.0}, {"m", 60.0}, {"h", 3600.0}}};
-  double unit = 1.0;
-  std::string_view number = text;
-  for (const auto& [letter, seconds] : units)
-    if (text.ends_with(letter)) {
-      unit = seconds;
-      number.remove_suffix(1);
-    }
+  constexpr std::array<std::pair<std::string_view, double>, 6> units{
+      {{"", 1.0}, {"s", 1.0}, {"sec", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}}};
+  const std::string_view number = text.substr(0, text.find_last_of("0123456789.") + 1);
+  const auto given = std::ranges::find(units, text.substr(number.size()), &std::pair<std::string_view, double>::first);
+  const double unit = given == units.end() ? NAN : given->second;
   const auto count = number_in<double>(number);
   if (!count || !std::isfinite(*count * unit) || *count <= 0.0)
     throw InputError(fmt::format("'{}' is not a duration above 0 such as 90s or 2m", text));
@@ -264,9 +261,9 @@ bool has_readers(const Option& option, const RunOptions& run) {
 void require_async_use(const std::vector<Case>& cases, const GivenOption& given) {
   const bool bound = given.option->name == "staleness_bound";
   if (!bound && !given.option->name.starts_with("async_")) return;
-  const auto ahead = [&](const Case& config) { return bound ? config.async.looks_up() : config.async.on(); };
+  const auto prefetched = [&](const Case& config) { return bound ? config.async.looks_up() : config.async.on(); };
   const auto by_threads = [&](const Case& config) {
-    return ahead(config) && (given.option->name == "async_pool" || !config.async.inlined());
+    return prefetched(config) && (given.option->name == "async_pool" || !config.async.inlined());
   };
   const auto reads = [&](const Case& config) {
     return by_threads(config) && (given.option->name != "async_order" || config.async.threads != 1);
@@ -277,10 +274,10 @@ void require_async_use(const std::vector<Case>& cases, const GivenOption& given)
     throw InputError(fmt::format(
         "{}: one thread completes its batches in the order of the input; use --async-threads 2 or more, or auto",
         option));
-  if (std::ranges::any_of(cases, ahead))
+  if (std::ranges::any_of(cases, prefetched))
     throw InputError(fmt::format("{}: a step prepares its batch itself; use --async-pool shared", option));
   throw InputError(fmt::format("{}: {}; use --async {}", option,
-                               bound ? "no rows are looked up ahead" : "nothing is done ahead",
+                               bound ? "no rows are prefetched" : "nothing is prefetched",
                                bound ? "rows or patched" : "ids, rows or patched"));
 }
 

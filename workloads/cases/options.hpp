@@ -26,7 +26,7 @@ enum class DataReading { before, steps };
 inline constexpr std::array data_readings{
     Choice<DataReading>{"before", "before the first step; timed steps take those in memory in turns",
                         DataReading::before},
-    Choice<DataReading>{"steps", "each by its step, or ahead of it by the threads of --async; the data in their order",
+    Choice<DataReading>{"steps", "each by its step, or prefetched by the threads of --async; the data in their order",
                         DataReading::steps},
 };
 constexpr auto choices_of(DataReading) { return Choices{"reading", data_readings}; }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -260,9 +261,14 @@ void keep_small_tables_dense(Workload& workload) {
 }
 
 std::int64_t parse_scale(std::string_view text) {
-  const auto divisor = number_in<std::int64_t>(text.starts_with("1/") ? text.substr(2) : text);
-  if (!divisor || *divisor < 1) throw InputError(fmt::format("scale '{}' is not 1/N with N at least 1", text));
-  return *divisor;
+  if (const auto divisor = number_in<std::int64_t>(text.starts_with("1/") ? text.substr(2) : text);
+      divisor && *divisor >= 1)
+    return *divisor;
+  const auto share = number_in<double>(text);
+  const double nearest = share && *share > 0.0 && *share < 1.0 ? std::round(1.0 / *share) : 0.0;
+  if (nearest > 0.0 && nearest < 1e15 && std::abs(*share * nearest - 1.0) < 1e-9) return std::llround(nearest);
+  throw InputError(fmt::format("scale '{}' is not 1/N with N at least 1{}", text,
+                               nearest > 0.0 && nearest < 1e15 ? fmt::format("; did you mean 1/{}?", nearest) : ""));
 }
 
 Workload load_workload(const std::string& name_or_file, std::string_view scale) {

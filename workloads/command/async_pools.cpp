@@ -25,10 +25,10 @@ std::vector<std::string> values_of(const std::vector<GivenOption>& given, std::s
 comm::MpiThreads mpi_threads(const CaseArguments& arguments) try {
   const auto given = arguments.given();
   const auto modes = values_of(given, "async"), pools = values_of(given, "async_pool");
-  const bool ahead = std::ranges::any_of(modes, [](const auto& mode) { return mode != "off"; });
+  const bool prefetched = std::ranges::any_of(modes, [](const auto& mode) { return mode != "off"; });
   const bool by_threads =
       pools.empty() || std::ranges::any_of(pools, [](const auto& pool) { return pool != "inline"; });
-  return ahead && by_threads ? comm::MpiThreads::several : comm::MpiThreads::one_at_a_time;
+  return prefetched && by_threads ? comm::MpiThreads::several : comm::MpiThreads::one_at_a_time;
 } catch (const InputError&) {
   return comm::MpiThreads::one_at_a_time;
 }

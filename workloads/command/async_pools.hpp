@@ -7,7 +7,7 @@
 
 namespace shardmark::workloads {
 
-/// How MPI is to be started: several threads use it where batches may be prepared ahead by threads of their own. What
+/// How MPI is to be started: several threads use it where batches may be prefetched by threads of their own. What
 /// is wrong with the arguments is told later.
 comm::MpiThreads mpi_threads(const CaseArguments& arguments);
 

@@ -12,6 +12,8 @@
 #include "reference/named.hpp"
 #include "reference/number.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/config_file.hpp"
+#include "workloads/command/help_format.hpp"
 #include "workloads/command/machine_choice.hpp"
 #include "workloads/step/watchdog.hpp"
 
@@ -46,6 +48,12 @@ constexpr std::array headings{
 };
 static_assert(headings.size() == index_of(OptionGroup::schedule) + 1);
 
+/// Are the options that --help shows of run and compare.
+constexpr std::array<std::string_view, 20> usual_options{
+    "--plan",   "--transfer", "--exchange", "--wire",      "--groups",  "--async",  "--batch",
+    "--scale",  "--dim",      "--storage",  "--optimizer", "--hotness", "--dense",  "--data",
+    "--budget", "--check",    "--threads",  "--out",       "--format",  "--dry-run"};
+
 std::string help_of(const Option& option) {
   constexpr std::size_t one_line = 60;
   if (option.valid.size() <= one_line) return fmt::format("{}: {}", option.description, option.valid);
@@ -66,7 +74,7 @@ void add_table(CLI::App& app, CaseArguments& arguments, const std::function<bool
     const std::string usual = arguments.several && option.name == "exchange"
                                   ? fmt::format("{}", fmt::join(usual_exchanges(), ","))
                                   : option.usual();
-    added->group(headings[index_of(option.group)])->default_str(usual);
+    added->group(headings[index_of(option.group)])->type_name(std::string(option.value_name))->default_str(usual);
   }
   for (const Option& option : options())
     for (const std::string_view set_too : option.sets)
@@ -84,7 +92,11 @@ void add_rest(CLI::App& app, CaseArguments& a) {
   app.add_option("--machine", a.machine, std::string(machine_help))
       ->envname("SHARDMARK_MACHINE")
       ->capture_default_str();
-  app.add_option("--out", a.out, "results file (default: results/local/WORKLOAD-TIME.jsonl)");
+  app.add_option("--out", a.out, "results file (default: results/local/WORKLOAD-TIME.jsonl)")->type_name("FILE");
+  app.add_option("--resume", a.resume,
+                 "go on where a job with the same options stopped: FILE.partial that it left, or its file if it was "
+                 "interrupted; what it measured is not measured again")
+      ->type_name("FILE");
   add_printing(app, a.printing);
   app.add_flag("--dry-run", a.dry_run, "print the workload in full and stop; needs no MPI");
 }
@@ -92,7 +104,8 @@ void add_rest(CLI::App& app, CaseArguments& a) {
 void add_workload(CLI::App& app, CaseArguments& a) {
   app.add_option("WORKLOAD", a.workload, "built-in workload (shardmark list workloads) or spec file ending in .json")
       ->required();
-  app.add_option("--set", a.settings, "key=value, repeatable: any of the options below (shardmark list options)");
+  app.add_option("--set", a.settings, "any of the options (shardmark list options); repeatable")
+      ->type_name("KEY=VALUE");
 }
 
 std::shared_ptr<CaseArguments> define(CLI::App& app, bool several) {
@@ -100,6 +113,7 @@ std::shared_ptr<CaseArguments> define(CLI::App& app, bool several) {
   arguments->several = several;
   arguments->machine = several ? "auto" : "known";
   add_workload(app, *arguments);
+  add_config(app);
   add_rest(app, *arguments);
   add_table(app, *arguments, [](OptionGroup) { return true; });
   app.callback([arguments] { run_cases(*arguments); });
@@ -134,23 +148,32 @@ void define_run(CLI::App& app) {
   app.add_option("--plan", arguments->plans.front(),
                  "planner (shardmark list planners), with settings as NAME:SETTING=VALUE:..., or plan file")
       ->capture_default_str();
-  app.add_option("--export", arguments->export_file, "write one whole step to FILE.h5, for others to check");
-  app.add_option(
-      "--traffic", arguments->traffic_file,
-      "write the bytes from rank to rank of one whole step to FILE, and those of each phase to FILE.PHASE, for\n"
-      "shardmark exchange --matrix and nccl-tests");
+  app.add_option("--export", arguments->export_file, "write one whole step, for others to check")->type_name("FILE.h5");
+  app.add_option("--traffic", arguments->traffic_file,
+                 "write the bytes from rank to rank of one whole step to FILE, and those of each phase to FILE.PHASE, "
+                 "for shardmark exchange --matrix and nccl-tests")
+      ->type_name("FILE");
+  shorten_help(app, usual_options,
+               "Examples:\n"
+               "  shardmark run criteo-kaggle --scale 1/64                       check and time one plan\n"
+               "  mpiexec -n 4 shardmark run my.json --plan row_wise --wire fp16   4 ranks, half as many bytes\n"
+               "  shardmark run criteo-kaggle --data day_0.gz --dense dlrm       train on a file, with loss and AUC\n");
 }
 
 void define_compare(CLI::App& app) {
   app.footer(
-      "Options of how data move, and --storage, take several values, separated by commas, or all. Plans that split no\n"
-      "rows are measured with the first transfer. A plan that one of several storages cannot do is measured with the\n"
+      "Options of how data move, and --storage, take several values, separated by commas, or all. Plans that split no "
+      "rows are measured with the first transfer. A plan that one of several storages cannot do is measured with the "
       "others.");
-  app.add_option(
-         "--plan", define(app, true)->plans,
-         "planners, with settings as NAME:SETTING=VALUE:..., or plan files, separated by commas; all: of every\n"
-         "planner that can place the tables, plans alike once (default: the workload's)")
+  app.add_option("--plan", define(app, true)->plans,
+                 "planners, with settings as NAME:SETTING=VALUE:..., or plan files, separated by commas; all: of every "
+                 "planner that can place the tables, plans alike once (default: the workload's)")
       ->delimiter(',');
+  shorten_help(app, usual_options,
+               "Examples:\n"
+               "  mpiexec -n 2 shardmark compare criteo-kaggle --budget 2m            its usual plans\n"
+               "  mpiexec -n 8 shardmark compare my.json --plan all --budget 10m      every planner on your tables\n"
+               "  mpiexec -n 8 shardmark compare my.json --plan best.json --exchange all --wire fp32,fp16\n");
 }
 
 void add_word(CLI::App& app, const char* name, std::string& word, const char* description) {

@@ -20,7 +20,7 @@ struct CaseArguments {
   std::int64_t threads = 0;                      ///< per rank; 0: the rank's share of its node's cores
   double watchdog = 600.0;                       ///< seconds; 0: off
   std::string machine;                           ///< by what cases are predicted (machine_choice.hpp)
-  std::string out;
+  std::string out, resume;
   std::string export_file, traffic_file;  ///< empty: none
   bool dry_run = false;
   Printing printing;

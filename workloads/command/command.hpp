@@ -43,11 +43,13 @@ void when_parsed(CLI::App& app, const std::function<void()>& action);
 
 void define_calibrate(CLI::App& app);
 void define_compare(CLI::App& app);
+void define_completion(CLI::App& app);
 void define_data(CLI::App& app);
 void define_data_tensor_train(CLI::App& app);  ///< a command of `data`
 void define_data_statistics(CLI::App& app);    ///< a command of `data`
 void define_doctor(CLI::App& app);
 void define_exchange(CLI::App& app);
+void define_help(CLI::App& app);
 void define_list(CLI::App& app);
 void define_plan(CLI::App& app);
 void define_predict(CLI::App& app);

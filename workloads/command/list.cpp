@@ -75,8 +75,14 @@ std::vector<Listing> listings() {
 }
 
 void print_all(const std::string& wanted) {
-  const auto all = listings();
-  if (!wanted.empty()) return choice_named(all, "list", wanted == "settings" ? "options" : wanted).print();
+  auto all = listings();
+  all.push_back({"all", "all of these lists", [] {}});
+  if (wanted.empty()) {
+    fmt::print("Usage: shardmark list WHAT, which is one of\n");
+    return print_choices(all);
+  }
+  if (wanted != "all") return choice_named(all, "list", wanted == "settings" ? "options" : wanted).print();
+  all.pop_back();
   for (const Listing& listing : all) {
     fmt::print("{}: {}\n", listing.name, listing.description);
     listing.print();
@@ -87,7 +93,8 @@ void print_all(const std::string& wanted) {
 
 void define_list(CLI::App& app) {
   const auto wanted = std::make_shared<std::string>();
-  add_word(app, "WHAT", *wanted, "only this list: workloads, planners, transfers, exchanges, options, ...");
+  add_word(app, "WHAT", *wanted,
+           "a list: workloads, planners, transfers, exchanges, options, ...; all; none: their names");
   when_parsed(app, [wanted] { print_all(*wanted); });
 }
 

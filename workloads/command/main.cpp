@@ -15,6 +15,8 @@
 #include "reference/named.hpp"
 #include "results/build_info.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/config_file.hpp"
+#include "workloads/command/help_format.hpp"
 #include "workloads/command/launcher.hpp"
 #include "workloads/command/shared_processors.hpp"
 
@@ -32,6 +34,8 @@ constexpr std::array commands{
     Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},
     Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},
     Command{"results", "print results files again; compare launches", define_results},
+    Command{"help", "what a command does, and its options", define_help},
+    Command{"completion", "print what completes commands in a shell, or a man page", define_completion},
 };
 
 struct Named {
@@ -48,17 +52,27 @@ std::string path_of(const CLI::App& app) {
 /// the parser would only say that one is missing.
 struct Called {
   const CLI::App* command;
-  std::span<char*> arguments;
+  std::vector<std::string> names;      ///< of the commands
+  std::vector<std::string> arguments;  ///< of the last one, those of its --config among them
 
-  Called(const CLI::App& app, std::span<char*> rest) : command(&app), arguments(rest) {
-    while (!arguments.empty() && command->get_require_subcommand_min() > 0) {
-      const std::string_view argument(arguments.front());
-      if (argument.starts_with("-")) return;
+  Called(const CLI::App& app, std::span<char*> rest) : command(&app) {
+    while (!rest.empty() && command->get_require_subcommand_min() > 0) {
+      const std::string_view argument(rest.front());
+      if (argument.starts_with("-")) break;
       std::vector<Named> choices;
       for (const CLI::App* choice : command->get_subcommands({})) choices.push_back({choice->get_name(), choice});
       command = choice_named(choices, "command", argument).app;
-      arguments = arguments.subspan(1);
+      names.emplace_back(argument);
+      rest = rest.subspan(1);
     }
+    arguments = with_config_files(*command, {rest.begin(), rest.end()});
+  }
+
+  /// Returns all, the last one first, as the parser takes them.
+  std::vector<std::string> reversed() const {
+    std::vector<std::string> all(arguments.rbegin(), arguments.rend());
+    all.insert(all.end(), names.rbegin(), names.rend());
+    return all;
   }
 
   std::string help() const { return fmt::format("see {} --help", path_of(*command)); }
@@ -84,6 +98,7 @@ struct Called {
 /// user's business: MPI, memory, a bug.
 int run_command(int argc, char** argv) {
   CLI::App app("Benchmark and reference suite for distributed embedding learning", "shardmark");
+  format_help(app);
   const results::BuildInfo build = results::build_info();
   app.set_version_flag("--version", fmt::format("shardmark {} {}", build.version, build.git_hash.substr(0, 12)));
   app.require_subcommand(1);
@@ -92,7 +107,7 @@ int run_command(int argc, char** argv) {
   const Called called(app, std::span(argv, argc).subspan(1));
   called.check_options();
   try {
-    app.parse(argc, argv);
+    app.parse(called.reversed());
   } catch (const CLI::Success& help_or_version) {
     return speaks() ? app.exit(help_or_version) : 0;
   } catch (const CLI::ParseError& error) {

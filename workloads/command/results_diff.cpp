@@ -13,7 +13,7 @@
 #include "reference/number.hpp"
 #include "results/comparability.hpp"
 #include "results/comparison.hpp"
-#include "results/comparison_table.hpp"
+#include "results/comparison_formats.hpp"
 #include "workloads/command/command.hpp"
 
 namespace shardmark::workloads {
@@ -27,7 +27,7 @@ struct DiffArguments {
   double alpha = 0.05;
   bool paired = false;
   bool strict = false;
-  std::string counter;
+  std::string counter, format = "text";
   std::vector<std::string> allowed;
 };
 
@@ -73,7 +73,7 @@ std::string heading(const std::vector<results::Launch>& old_launches, const std:
     return fmt::format("{}: {} {}{}", name, launches.size(), launches.size() == 1 ? "launch" : "launches",
                        revision.empty() ? "" : " of " + revision.substr(0, 12));
   };
-  return fmt::format("{}; {}; {}; floors from {}; smallest effect {:g} %, alpha {:g}\n", side("OLD", old_launches),
+  return fmt::format("{}; {}; {}; floors from {}; smallest effect {:g} %, alpha {:g}", side("OLD", old_launches),
                      side("NEW", new_launches), options.paired ? "in pairs" : "not in pairs",
                      aa_count > 0 ? fmt::format("{} A/A launches", aa_count) : "OLD", options.min_effect * 100.0,
                      options.alpha);
@@ -81,6 +81,7 @@ std::string heading(const std::vector<results::Launch>& old_launches, const std:
 
 void diff(DiffArguments arguments) {
   sort_out(arguments);
+  const results::ComparisonFormat& format = choice_named(results::comparison_formats, "format", arguments.format);
   results::ComparisonOptions options{
       share_of("--min-effect", arguments.min_effect), arguments.alpha, arguments.paired, {}};
   if (!arguments.fail_above.empty()) options.fail_above = share_of("--fail-above", arguments.fail_above);
@@ -95,11 +96,9 @@ void diff(DiffArguments arguments) {
     fmt::print(stderr, "shardmark: OLD and NEW have no case in common\n");
     throw Failure{3};
   }
-  fmt::print("{}", results::comparison_table(cases, heading(old_launches, new_launches, aa_launches.size(), options),
-                                             options.fail_above));
-  if (std::ranges::any_of(cases, &results::CaseComparison::fails)) throw Failure{1};
-  if (of(results::Change::worse) > 0 ||
-      (arguments.strict && of(results::Change::unclear) + of(results::Change::missing) > 0))
+  fmt::print("{}", format.print({cases, heading(old_launches, new_launches, aa_launches.size(), options),
+                                 options.fail_above, arguments.strict}));
+  if (std::ranges::any_of(cases, [&](const auto& each) { return results::fails_gate(each, arguments.strict); }))
     throw Failure{1};
 }
 
@@ -120,7 +119,7 @@ void define_results_floors(CLI::App& app) {
 
 void define_results_diff(CLI::App& app) {
   app.footer(
-      "Exit code: 0 no case is worse, 1 one is (--strict: or unclear, or missing; --fail-above: or slower than that),\n"
+      "Exit code: 0 no case is worse, 1 one is (--strict: or unclear, or missing; --fail-above: or slower than that), "
       "2 bad input, 3 not comparable.");
   const auto arguments = std::make_shared<DiffArguments>();
   app.add_option("FILES", arguments->files, "OLD, then one or more of NEW: files or folders, a file is a launch");
@@ -134,6 +133,8 @@ void define_results_diff(CLI::App& app) {
   app.add_flag("--paired", arguments->paired, "launch i of OLD ran next to launch i of NEW");
   app.add_option("--counter", arguments->counter,
                  "counter of Google Benchmark that takes the place of its time, such as median_us");
+  app.add_option("--format", arguments->format, described("what is printed", results::comparison_formats))
+      ->capture_default_str();
   app.add_option("--min-effect", arguments->min_effect, "smallest effect of interest")->capture_default_str();
   app.add_option("--alpha", arguments->alpha, "chance of a false alarm in the whole table")
       ->check(CLI::Range(0.001, 0.5))

@@ -11,16 +11,33 @@
 
 namespace shardmark::workloads {
 
+std::string file_of_partial(const std::string& partial) {
+  constexpr std::string_view ending = ".partial";
+  return partial.ends_with(ending) ? partial.substr(0, partial.size() - ending.size()) : "";
+}
+
 ResultsFile::ResultsFile(const comm::Communicator& world, const std::string& path, const std::string& workload,
-                         nlohmann::ordered_json environment)
-    : world_(world), environment_(std::move(environment)) {
+                         nlohmann::ordered_json environment, const Earlier* earlier)
+    : world_(world), has_cases_(earlier && !earlier->results.cases.empty()), environment_(std::move(environment)) {
   environment_["state"] = "running";
+  if (earlier) {
+    auto jobs = earlier->results.environment.value("resumed", nlohmann::ordered_json::array());
+    jobs.push_back({{"time", earlier->results.environment.at("time")}, {"rounds", earlier->rounds()}});
+    environment_["resumed"] = std::move(jobs);
+  }
   comm::agree(world, [&] {
     if (world.rank() != 0) return;
     const auto time = environment_.at("time").get<std::string>();
-    writer_.emplace(path.empty() ? results::default_results_file(workload, time) : std::filesystem::path(path),
-                    environment_);
+    const std::string resumed = earlier ? file_of_partial(earlier->file) : "";
+    const std::filesystem::path file = !path.empty()      ? std::filesystem::path(path)
+                                       : !resumed.empty() ? std::filesystem::path(resumed)
+                                                          : results::default_results_file(workload, time);
+    writer_.emplace(file, environment_, file == resumed);
   });
+}
+
+ResultsFile::~ResultsFile() {
+  if (writer_ && !has_cases_) writer_->discard();
 }
 
 void ResultsFile::write(const Measured& measured, const std::string& state) {
@@ -32,6 +49,7 @@ void ResultsFile::write(const Measured& measured, const std::string& state) {
     environment_["state"] = state;
     environment_["rounds"] = measured.rounds;
   }
+  has_cases_ = has_cases_ || !measured.records.empty();
   if (writer_) writer_->rewrite(environment_, measured.records);
 }
 

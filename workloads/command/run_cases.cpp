@@ -93,8 +93,13 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
     return result;
   });
   comm::agree(world, [&] {
-    if (world.rank() == 0 && !arguments.out.empty()) results::JsonLinesWriter::require_writable(arguments.out);
+    if (world.rank() == 0 && !arguments.out.empty() && arguments.out != file_of_partial(arguments.resume))
+      results::JsonLinesWriter::require_writable(arguments.out);
   });
+  std::optional<Earlier> earlier;
+  if (!arguments.resume.empty())
+    earlier = read_earlier(world, arguments.resume,
+                           results::environment_record(run_context(world, affinity, requested.seed)));
   const placement::IdStatistics ids = id_statistics_of(world, requested.workload, requested.data, say);
   const auto planned_for = [&](const placement::MachineModel* machine) {
     return planned(world, arguments, requested, asked_cases, {world.size(), ranks_per_node(world), machine, ids});
@@ -126,9 +131,10 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
                                 {"ratio", published->ratio},
                                 {"source", published->source}};
   if (machine.model) environment["predicted_by"] = to_json(machine);
-  ResultsFile file(world, arguments.out, options.workload.name, std::move(environment));
+  const Earlier* const resumed = earlier ? &*earlier : nullptr;
+  ResultsFile file(world, arguments.out, options.workload.name, std::move(environment), resumed);
   const Measured measured =
-      measure({world, options, setup.plans, setup.cases, machine.get(), comm::CoreSet(affinity, cores.stages)},
+      measure({world, options, setup.plans, setup.cases, machine.get(), resumed, comm::CoreSet(affinity, cores.stages)},
               *batches, status, [&](const Measured& so_far) { file.keep(so_far); });
   const bool written = file.finish(measured);
   if (world.rank() == 0) {
@@ -136,6 +142,8 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
     const results::Report report{file.environment(), measured.records};
     print_results({&report, 1}, arguments.printing, stdout_is_terminal(true));
     std::fflush(stdout);
+    if (written && std::filesystem::is_regular_file(file.file()))
+      fmt::print(stderr, "results: {0} (shardmark results show {0})\n", file.file().string());
   }
   const results::Verdict verdict = results::verdict_of(measured.records, file.environment());
   if (!written) return comm::exit_bad_input;

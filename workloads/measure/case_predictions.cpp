@@ -55,16 +55,16 @@ std::optional<placement::StepPrediction> prepared_ahead(const placement::StepPre
   if (!async.on() || async.inlined()) return step;
   if (async.mode == AsyncMode::patched) return std::nullopt;
   const std::size_t first_left = index_of(async.looks_up() ? Phase::dense : Phase::lookup);
-  double ahead = 0.0, rest = 0.0, exchanges = 0.0;
+  double prefetched = 0.0, rest = 0.0, exchanges = 0.0;
   for (std::size_t p = 0; p < step.phases.size(); ++p) {
-    (p < first_left ? ahead : rest) += step.phases[p].seconds;
+    (p < first_left ? prefetched : rest) += step.phases[p].seconds;
     exchanges += step.phases[p].exchange;
   }
   const std::int64_t threads =
-      async.threads > 0 ? async.threads : threads_needed(ahead, rest, Async::most_auto_threads);
+      async.threads > 0 ? async.threads : threads_needed(prefetched, rest, Async::most_auto_threads);
   placement::StepPrediction prepared = step;
   prepared.seconds =
-      std::max({1.0 / predicted_rate(threads, ahead, rest), std::ranges::max(step.rank_seconds), exchanges});
+      std::max({1.0 / predicted_rate(threads, prefetched, rest), std::ranges::max(step.rank_seconds), exchanges});
   return prepared;
 }
 

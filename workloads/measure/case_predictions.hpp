@@ -19,7 +19,7 @@ int ranks_per_node(const comm::Communicator& comm);
 std::vector<std::optional<placement::StepPrediction>> predict_cases(const Job& job);
 
 /// Returns the prediction of steps that are prepared before they are taken, from that of one that is not:
-///   max(ahead / T, rest, computing, exchanges)
+///   max(prefetched / T, rest, computing, exchanges)
 /// in seconds of the phases that T threads prepare (DeepRec's formula, with those that are left to the step), but no
 /// less than all phases compute, since kernels take turns, or send, since they share links. It is the same as `step`
 /// inline; nothing in mode patched, where it is left to chance how often vectors are sent again.

@@ -24,9 +24,11 @@ double ratio(std::int64_t over, std::int64_t under) {
 }
 
 /// Returns the paths of the mean step, scaled to one of `step_ms`.
-std::array<double, phase_count> paths_of(const Timings& timings, double step_ms) {
+std::array<double, phase_count> paths_of(const CaseState& state, double step_ms) {
   std::array<double, phase_count> paths{};
-  const double of_all = std::reduce(timings.step_ms.begin(), timings.step_ms.end());
+  const Timings& timings = state.timings;
+  const auto own = state.own_step_ms();
+  const double of_all = std::reduce(own.begin(), own.end());
   for (std::size_t p = 0; p < phase_count; ++p)
     paths[p] = std::reduce(timings.phase_path_ms[p].begin(), timings.phase_path_ms[p].end()) * step_ms / of_all;
   return paths;
@@ -63,11 +65,33 @@ std::vector<std::size_t> by_promise(const std::vector<CaseState>& states, std::v
   return cases;
 }
 
+namespace {
+
+/// Adds what checks found, and what stopped the case.
+void record_checks(const CaseState& state, results::CaseRecord& record) {
+  if (!state.stopped.empty()) record.details["stopped"] = state.stopped;
+  record.checked_steps = state.checked.steps;
+  for (const char* field : {"checked_after", results::unjudged_field, results::first_wrong_field})
+    record.details.erase(field);
+  if (state.checked.steps_after > 0) record.details["checked_after"] = state.checked.steps_after;
+  if (!state.checked.unjudged.empty()) record.details[results::unjudged_field] = state.checked.unjudged;
+  record.wrong = state.checked.wrong.count;
+  if (record.wrong > 0) record.details[results::first_wrong_field] = state.checked.wrong.first;
+  record.wire_error = state.checked.wire_error;
+}
+
+}  // namespace
+
 results::CaseRecord case_record(const Job& job, std::size_t number, const CaseState& state, const Prepared& prepared) {
   const Timings& timings = state.timings;
   const Case& config = job.cases[number].config;
   const auto& [plan, options] = job.planned(number);
   results::CaseRecord record;
+  if (state.earlier && state.own_step_ms().empty()) {
+    record = *state.earlier;
+    record_checks(state, record);
+    return record;
+  }
   record.workload = job.options.workload.name;
   record.plan = plan.name;
   record.options = case_options(options, config, plan);
@@ -79,7 +103,7 @@ results::CaseRecord case_record(const Job& job, std::size_t number, const CaseSt
   record.threads = Execution().concurrency();
   record.step_ms = state.step_time();
   record.samples_per_s = results::samples_per_second(job.options.workload.global_batch, record.step_ms.median);
-  const auto paths = paths_of(timings, record.step_ms.median);
+  const auto paths = paths_of(state, record.step_ms.median);
   for (std::size_t p = 0; p < phase_count; ++p)
     record.phases.push_back({.name = std::string(phase_names[p]),
                              .median_ms = results::summarize(timings.phase_max_ms[p]).median,
@@ -121,14 +145,8 @@ results::CaseRecord case_record(const Job& job, std::size_t number, const CaseSt
   if (const auto modes = results::two_modes(record.step_ms.samples))
     record.details[results::modes_field] = results::to_json(*modes);
   if (!state.conditions.empty()) record.details[results::conditions_field] = results::to_json(state.conditions);
-  if (!state.stopped.empty()) record.details["stopped"] = state.stopped;
-  record.checked_steps = state.checked.steps;
   record.details["timed_batches"] = std::min<std::int64_t>(std::ssize(timings.step_ms), std::ssize(prepared.inputs()));
-  if (state.checked.steps_after > 0) record.details["checked_after"] = state.checked.steps_after;
-  if (!state.checked.unjudged.empty()) record.details[results::unjudged_field] = state.checked.unjudged;
-  record.wrong = state.checked.wrong.count;
-  if (record.wrong > 0) record.details[results::first_wrong_field] = state.checked.wrong.first;
-  record.wire_error = state.checked.wire_error;
+  record_checks(state, record);
   return record;
 }
 

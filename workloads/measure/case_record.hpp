@@ -18,6 +18,9 @@ struct Checked {
   std::map<std::string, std::int64_t> unjudged = {};  ///< Expectation::unjudged() of the latest check
 };
 
+/// Ends CaseState::stopped of a case for which the budget had no more time.
+inline constexpr std::string_view stopped_by_budget = ": the budget";
+
 /// Is a case as far as it has been measured.
 struct CaseState {
   std::string plan_digest;                             ///< plan_json.hpp
@@ -28,11 +31,16 @@ struct CaseState {
   double check_seconds = 0.0, visit_seconds = 0.0;   ///< of the latest check and visit
   std::optional<TrainingWindow::Quality> training;   ///< of the steps that it was trained for
   std::int64_t trained_steps = 0;
+  std::optional<results::CaseRecord> earlier = {};  ///< of the job that this one resumes; the first timings are its
   std::string stopped;         ///< after which round it was certainly slower than the best; empty: it was not
   bool left_out = false;       ///< it is not measured, as the budget has no time for it
   bool out_of_budget = false;  ///< it was stopped for that reason, after its first visits
 
   results::StepTime step_time() const { return shardmark::results::step_time(timings.step_ms, timings.visits); }
+  /// Returns the steps that this job timed.
+  std::span<const double> own_step_ms() const {
+    return std::span(timings.step_ms).subspan(earlier ? earlier->step_ms.samples.size() : 0);
+  }
   /// Returns how long a visit takes at least, with two timed steps.
   double least_visit_seconds() const;
 };

@@ -14,6 +14,8 @@
 
 namespace shardmark::workloads {
 
+struct Earlier;
+
 /// Holds a plan, and the tables that it is a plan of: those of a job may differ in how they are stored in memory.
 struct PlannedTables {
   placement::Plan plan;
@@ -33,6 +35,7 @@ struct Job {
   const std::vector<PlannedTables>& plans;
   const std::vector<PlannedCase>& cases;
   const placement::MachineModel* machine = nullptr;  ///< by which cases are predicted; null: they are not
+  const Earlier* earlier = nullptr;                  ///< what a job before this one measured; null: nothing
   std::optional<comm::CoreSet> stage_cores = {};     ///< of threads that prepare batches; absent: these are not bound
 
   std::vector<std::size_t> cases_of(std::size_t plan) const;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/placement/formats/plan_json.hpp"
 #include "results/verdict.hpp"
@@ -18,6 +19,7 @@
 #include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/interruption.hpp"
 #include "workloads/measure/prepare.hpp"
+#include "workloads/measure/resume.hpp"
 #include "workloads/measure/schedule.hpp"
 #include "workloads/measure/twins.hpp"
 
@@ -29,7 +31,7 @@ class Measurement {
   Measurement(const Job& job, BatchSource& batches, const Status& status, const Keep& keep)
       : count_(job.cases.size()),
         doubled_(doubled(job.cases)),
-        job_{job.comm, job.options, job.plans, doubled_, job.machine, job.stage_cores},
+        job_{job.comm, job.options, job.plans, doubled_, job.machine, job.earlier, job.stage_cores},
         batches_(batches),
         status_(status),
         keep_(keep),
@@ -46,12 +48,13 @@ class Measurement {
       cases_[c].predicted = predictions[c];
       cases_[c].plan_digest = placement::plan_digest(planned.plan, planned.options.workload.tables);
     }
-    if (count_ > 1) twins_.begin(by_promise(cases_, all_cases()).front(), 0);
+    if (job.earlier) resume(job);
+    if (count_ > 1) twins_.begin(by_promise(cases_, all_cases()).front(), rounds_);
   }
 
   Measured run() {
     if (job_.options.checked_steps > 0) check_first();
-    begin_of_rounds_ = spent();
+    begin_of_rounds_ = spent() - earlier_seconds_;
     plan_last_checks();
     while (!signal_ && !is_done()) run_round();
     train_all();
@@ -60,7 +63,21 @@ class Measurement {
   }
 
  private:
-  double spent() const { return comm::all_reduce(job_.comm, MPI_Wtime() - begin_, comm::Reduce::max); }
+  /// Goes on where an earlier job stopped. Its rounds have their share of the time.
+  void resume(const Job& job) {
+    std::vector<CaseState> states(cases_.begin(), cases_.begin() + static_cast<std::ptrdiff_t>(count_));
+    const auto others = comm::agree(job.comm, [&] { return take_over(*job.earlier, job, prepared_, states); });
+    for (const std::string& name : others)
+      if (job.comm.rank() == 0)
+        fmt::print(stderr, "shardmark: {} of {} is not resumed: this job has no such case\n", name, job.earlier->file);
+    std::ranges::move(states, cases_.begin());
+    rounds_ = job.earlier->rounds();
+    earlier_seconds_ = visit_seconds(cases_);
+  }
+
+  double spent() const {
+    return earlier_seconds_ + comm::all_reduce(job_.comm, MPI_Wtime() - begin_, comm::Reduce::max);
+  }
 
   bool interrupted() { return (signal_ = std::max(signal_, interruption_.signal(job_.comm))) != 0; }
 
@@ -206,7 +223,7 @@ class Measurement {
       CaseState& state = cases_[order[place]];
       round += (twins_.current() == order[place] ? 2.0 : 1.0) * state.least_visit_seconds();
       if (place == 0 || static_cast<double>(least_rounds - rounds_) * round <= seconds_left()) continue;
-      state.stopped = fmt::format("after round {}: the budget", rounds_);
+      state.stopped = fmt::format("after round {}{}", rounds_, stopped_by_budget);
       state.out_of_budget = true;
     }
   }
@@ -288,6 +305,7 @@ class Measurement {
   std::int64_t rounds_ = 0, last_checked_steps_ = 0;
   std::optional<double> begin_of_rounds_;
   double reference_step_seconds_ = 0.0, round_seconds_ = 0.0;
+  double earlier_seconds_ = 0.0;         ///< that the visits of the job before took
   double seconds_of_last_checks_ = 0.0;  ///< as far as it is known after the latest round
   int signal_ = 0;
 };

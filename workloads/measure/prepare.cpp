@@ -104,12 +104,12 @@ std::int64_t Prepared::async_threads(std::size_t number) {
   if (tables_->steps() == 0) fill();
   ready_->step(inputs().front());
   const PhaseCosts costs = ready_->step(inputs().back());
-  double ahead = 0.0, main = 0.0;
+  double prefetched = 0.0, main = 0.0;
   for (std::size_t p = 0; p < phase_count; ++p) {
-    const bool is_ahead = p <= index_of(async.looks_up() ? Phase::output_dist : Phase::input_dist);
-    (is_ahead ? ahead : main) += costs.seconds[p];
+    const bool is_prefetched = p <= index_of(async.looks_up() ? Phase::output_dist : Phase::input_dist);
+    (is_prefetched ? prefetched : main) += costs.seconds[p];
   }
-  const auto needed = threads_needed(ahead, main, Async::most_auto_threads);
+  const auto needed = threads_needed(prefetched, main, Async::most_auto_threads);
   return threads = comm::all_reduce(job_.comm, needed, comm::Reduce::max);
 }
 

@@ -47,11 +47,13 @@ void spoil_route(GroupFlight& flight) {
 void spoil_lookup(GroupFlight& flight) {
   const StepLayout& layout = flight.layout;
   if (flight.vectors.extent(0) == 0) return;
+  const VectorRegions& regions = layout.regions();
+  const auto any = [&](VectorRegion region) { return regions.end(region) > regions.begin(region); };
   const bool written_at_home = layout.places().at_home && !layout.exchanged_blocks().empty();
-  const std::int64_t at = written_at_home                           ? layout.exchanged_blocks().front().output
-                          : layout.owner_end() > 0                  ? 0
-                          : layout.rows_end() > layout.rows_begin() ? layout.rows_begin()
-                                                                    : std::ranges::max(layout.output_begin());
+  const std::int64_t at = written_at_home                     ? layout.exchanged_blocks().front().output
+                          : any(VectorRegion::owner)          ? 0
+                          : any(VectorRegion::requested_rows) ? regions.begin(VectorRegion::requested_rows)
+                                                              : std::ranges::max(layout.output_begin());
   change_one(flight.vectors, at, 1.0F, 1.0F);
 }
 

@@ -49,13 +49,14 @@ void GroupFlight::lay_out(const BagCounts& new_bags) {
 
 void GroupFlight::lay_out_here() {
   bands.clear();
-  vectors = vectors_scratch.first(layout.size());
-  bands = layout.bands_in(vectors);
+  vectors = vectors_scratch.first(layout.regions().size());
+  bands = layout.regions().bands_in(vectors);
   packed_gradients = layout.outputs_are_packed() ? packed_gradients_scratch.first(layout.places().packed_size)
-                                                 : part(vectors, layout.packed_begin(), layout.packed_end());
+                                                 : layout.regions().of(vectors, VectorRegion::packed);
   // The gradients of a maximum are found by what the lookup wrote.
-  owner_gradients = layout.exchanged.pools_by_max() ? owner_gradients_scratch.first(layout.rows_end())
-                                                    : part(vectors, 0, layout.rows_end());
+  owner_gradients = layout.exchanged.pools_by_max()
+                        ? owner_gradients_scratch.first(layout.regions().end(VectorRegion::requested_rows))
+                        : part(vectors, 0, layout.regions().end(VectorRegion::requested_rows));
 }
 
 void GroupFlight::lay_out_at_home() {
@@ -63,7 +64,7 @@ void GroupFlight::lay_out_at_home() {
   for (int rank = 0; rank < group.layout.ranks; ++rank)
     for (std::int64_t f = 0; f < std::ssize(group.tables.features()); ++f)
       gradients[rank] += bags(rank, f) * group.tables.table_of(group.tables.features()[f]).dim;
-  group.progress.run([&] { at_home->lay_out(layout.size(), gradients); });
+  group.progress.run([&] { at_home->lay_out(layout.regions().size(), gradients); });
   vectors = at_home->vectors();
   packed_gradients = at_home->gradients();
   owner_gradients = at_home->all_gradients();

@@ -88,7 +88,7 @@ struct GroupFlight {
   kernels::ShardList<Execution, kernels::GradientShard> gradient_shards;  ///< those that hold parts of tables
   kernels::SummedGradientsWorkspace<Execution> summed_workspace;
   DeviceScratch<float> vectors_scratch{"shardmark::vectors"};
-  std::vector<std::shared_ptr<const void>> bands;  ///< StepLayout::bands_in
+  std::vector<std::shared_ptr<const void>> bands;  ///< VectorRegions::bands_in
   DeviceScratch<float> packed_gradients_scratch{"shardmark::packed_gradients"};
   DeviceScratch<float> owner_gradients_scratch{"shardmark::owner_gradients"};
   HostList<kernels::BagVectors> divided_blocks;

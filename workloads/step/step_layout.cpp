@@ -5,6 +5,40 @@
 
 namespace shardmark::workloads {
 
+void VectorRegions::clear(std::int64_t band) {
+  at_ = {};
+  bands_.clear();
+  band_ = band;
+  size_ = 0;
+}
+
+std::int64_t VectorRegions::add(VectorRegion region, std::int64_t elements) {
+  const auto own = static_cast<std::size_t>(region);
+  const std::int64_t begin = size_;
+  if (at_[own].begin == at_[own].end) at_[own].begin = begin;
+  at_[own].end = begin + elements;
+  size_ = begin + elements + band_;
+  bands_.push_back({begin + elements, region});
+  for (std::size_t later = own + 1; later < at_.size(); ++later) at_[later] = {size_, size_};
+  return begin;
+}
+
+std::vector<std::shared_ptr<const void>> VectorRegions::bands_in(const DeviceArray<float>& all) const {
+  static constexpr std::array behind{"behind the owner's vectors",
+                                     "behind the rows that others ask for",
+                                     "behind the vectors that come home",
+                                     "behind partials of hot rows",
+                                     "behind the outputs",
+                                     "behind the sums of a shard of few rows"};
+  static_assert(behind.size() == std::tuple_size_v<decltype(at_)>);
+  std::vector<std::shared_ptr<const void>> guards;
+  if (band_ == 0) return guards;
+  for (const Band& band : bands_)
+    guards.push_back(kernels::guard_band(all.data() + band.begin, static_cast<std::size_t>(band_) * sizeof(float),
+                                         behind[static_cast<std::size_t>(band.behind)]));
+  return guards;
+}
+
 StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, const HomeRows& rows,
                        const ReplicatedUpdate& replicas)
     : exchanged(tables),
@@ -20,10 +54,13 @@ StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, c
 
 void StepLayout::place(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places) {
   places_ = std::move(places);
-  band_ = places_.at_home ? 0 : static_cast<std::int64_t>(kernels::guard_elements<float>());
-  held_elements_ = 0;
+  regions_.clear(places_.at_home ? 0 : static_cast<std::int64_t>(kernels::guard_elements<float>()));
+  regions_.add(VectorRegion::owner, places_.owner_size);
+  std::int64_t requested = 0;
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
-    held_elements_ += counts.held_rows[b] * layout_.shards[held_shards_[b % held_shards_.size()]].dim();
+    requested += counts.held_rows[b] * layout_.shards[held_shards_[b % held_shards_.size()]].dim();
+  regions_.add(VectorRegion::requested_rows, requested);
+  regions_.add(VectorRegion::packed, places_.packed_size);
   place_own_partials(bags);
   place_homes(bags);
   place_sums(counts);
@@ -36,14 +73,12 @@ void StepLayout::list(const BagCounts& bags, const VectorCounts& counts, const H
 
 /// Places what a feature's hot rows are pooled to and, where its other rows come one by one, what these are.
 void StepLayout::place_own_partials(const BagCounts& bags) {
-  own_partial_elements_ = 0;
   hot_begin_.assign(tables_.features().size(), -1);
   row_pooled_begin_.assign(tables_.features().size(), -1);
   for (const Strip& strip : layout_.strips) {
     if (!has_hot_rows(strip)) continue;
     const auto place = [&](std::vector<std::int64_t>& begin) {
-      begin[strip.feature] = partials_end();
-      own_partial_elements_ += bags(layout_.rank, strip.feature) * strip.dim();
+      begin[strip.feature] = regions_.add(VectorRegion::hot_partials, bags(layout_.rank, strip.feature) * strip.dim());
     };
     place(hot_begin_);
     if (travels_by_rows(strip)) place(row_pooled_begin_);
@@ -54,7 +89,6 @@ void StepLayout::place_own_partials(const BagCounts& bags) {
 /// behind.
 void StepLayout::place_homes(const BagCounts& bags) {
   const auto& features = tables_.features();
-  home_elements_ = 0;
   outputs_are_packed_ = false;
   output_begin_.assign(features.size(), -1);
   gradient_begin_.assign(1, 0);
@@ -63,16 +97,14 @@ void StepLayout::place_homes(const BagCounts& bags) {
     const bool whole = strip.dim() == tables_.tables()[feature.table].dim;
     const bool one = std::ranges::count_if(strip.slots, [&](std::int64_t s) { return places_.packed[s] >= 0; }) == 1;
     if (!whole || !one || has_hot_rows(strip)) continue;
-    output_begin_[strip.feature] = packed_begin() + places_.packed[strip.slots.front()];
+    output_begin_[strip.feature] = regions_.begin(VectorRegion::packed) + places_.packed[strip.slots.front()];
     outputs_are_packed_ = true;
   }
   for (std::size_t f = 0; f < features.size(); ++f) {
     const std::int64_t elements =
         bags(layout_.rank, static_cast<std::int64_t>(f)) * tables_.tables()[features[f].table].dim;
     gradient_begin_.push_back(gradient_begin_.back() + elements);
-    if (output_begin_[f] >= 0 || !layout_.served[f]) continue;
-    output_begin_[f] = homes_end();
-    home_elements_ += elements;
+    if (output_begin_[f] < 0 && layout_.served[f]) output_begin_[f] = regions_.add(VectorRegion::outputs, elements);
   }
   for (std::size_t f = 0; f < features.size(); ++f)
     if (row_pooled_begin_[f] < 0) row_pooled_begin_[f] = output_begin_[f];
@@ -82,33 +114,12 @@ void StepLayout::place_sums(const VectorCounts& counts) {
   std::vector<std::int64_t> bags(layout_.shards.size());
   const auto slots = layout_.own_slots();
   for (std::size_t b = 0; b < counts.owner.size(); ++b) bags[slots[b % slots.size()].local_shard] += counts.owner[b];
-  sums_elements_ = 0;
-  sums_ends_.clear();
   sums_.assign(layout_.shards.size(), -1);
   for (std::size_t s = 0; s < sums_.size(); ++s) {
     const LocalShard& shard = layout_.shards[s];
     const std::int64_t few = shard.replicated ? 0 : kernels::few_row_sums(shard.rows.count(), shard.dim(), bags[s]);
-    if (few == 0) continue;
-    sums_[s] = sums_elements_;
-    sums_elements_ += 2 * few + band_;
-    sums_ends_.push_back(sums_elements_ - band_);
+    if (few > 0) sums_[s] = regions_.add(VectorRegion::sums, 2 * few);
   }
-}
-
-std::vector<std::shared_ptr<const void>> StepLayout::bands_in(const DeviceArray<float>& vectors) const {
-  std::vector<std::shared_ptr<const void>> bands;
-  if (band_ == 0) return bands;
-  const auto add = [&](std::int64_t begin, const char* where) {
-    bands.push_back(
-        kernels::guard_band(vectors.data() + begin, static_cast<std::size_t>(band_) * sizeof(float), where));
-  };
-  add(owner_end(), "behind the owner's vectors");
-  add(rows_end(), "behind the rows that others ask for");
-  add(packed_end(), "behind the vectors that come home");
-  add(partials_end(), "behind partials of hot rows");
-  add(homes_end(), "behind the outputs");
-  for (const std::int64_t end : sums_ends_) add(sums_begin() + end, "behind the sums of a shard of few rows");
-  return bands;
 }
 
 bool StepLayout::pools_whole(std::int64_t feature) const {
@@ -172,7 +183,7 @@ void StepLayout::list_exchanged_shards(std::int64_t own_vectors) {
     const std::int64_t rows = found->rows.count(), dim = found->dim(), sums = sums_[found - layout_.shards.begin()];
     kernels::ShardBlocks shard{.rows = rows, .dim = dim};
     if (sums >= 0) {
-      shard.sums = own_vectors + sums_begin() + sums;
+      shard.sums = own_vectors + sums;
       shard.pieces = shard.sums + rows * dim;
     }
     return shard;
@@ -208,7 +219,8 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts, 
   next_bag_ = looked_up_ = 0;
   std::int64_t before = 0;
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b) {
-    const std::int64_t shard = held_shards_[b % held_shards_.size()], at = rows_begin() + before;
+    const std::int64_t shard = held_shards_[b % held_shards_.size()],
+                       at = regions_.begin(VectorRegion::requested_rows) + before;
     add_block(counts.held_rows[b], shard, at, at, Pooling::sum);
     before += counts.held_rows[b] * layout_.shards[shard].dim();
   }
@@ -236,7 +248,8 @@ void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::in
   const LocalShard& shard = layout_.shards[shard_number];
   const bool max = pooling == Pooling::max;
   const std::int64_t stride = places_.at_home ? tables_.tables()[shard.table].dim : shard.dim();  // whole rows at home
-  const std::int64_t id_gradient = shard.replicated ? gradient_begin_.back() : rows_end();
+  const std::int64_t id_gradient =
+      shard.replicated ? gradient_begin_.back() : regions_.end(VectorRegion::requested_rows);
   (shard.replicated ? replicated_blocks_ : exchanged_blocks_)
       .push_back({.first_bag = next_bag_,
                   .bags = bags,
@@ -290,9 +303,10 @@ void StepLayout::list_pieces(const BagCounts& bags, const VectorCounts& counts) 
     list_packed(strip, counts);
     piece.home = gradient_begin_[f] + strip.column_begin;
     if (!travels_by_rows(strip)) to_send_.add(piece, partials_);
-    if (output_begin_[f] < packed_end()) continue;
-    if (travels_by_rows(strip)) partials_.push_back({row_pooled_begin_[f] - packed_begin()});
-    if (has_hot_rows(strip)) partials_.push_back({hot_begin_[f] - packed_begin()});
+    const std::int64_t packed = regions_.begin(VectorRegion::packed);
+    if (output_begin_[f] < regions_.end(VectorRegion::packed)) continue;
+    if (travels_by_rows(strip)) partials_.push_back({row_pooled_begin_[f] - packed});
+    if (has_hot_rows(strip)) partials_.push_back({hot_begin_[f] - packed});
     piece.home = output_begin_[f] + strip.column_begin;
     to_sum_.add(piece, partials_);
   }

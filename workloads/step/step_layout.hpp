@@ -10,11 +10,51 @@
 
 namespace shardmark::workloads {
 
-/// Says where the vectors of a step lie, and lists this for the kernels. One array of `size` elements holds, in this
-/// order, what the lookup writes and what comes home: the owner's buffer, the rows that are requested from this rank
-/// one by one, the home's packed partials, those that it has pooled itself because some rows are hot, the outputs that
-/// are put together from several of them, and sums of the gradients of shards of few rows. In the backward direction
-/// the gradients take the places of the vectors that they belong to, of which nobody needs any but the outputs.
+/// Names the regions of the array that holds a step's pooled embeddings and rows, in their order.
+enum class VectorRegion {
+  owner,           ///< what the owner has pooled, for all homes
+  requested_rows,  ///< rows that are requested from this rank one by one
+  packed,          ///< what comes home
+  hot_partials,    ///< what the home pools itself, because some rows are hot
+  outputs,         ///< those that are put together from several partials
+  sums             ///< of the gradients of shards of few rows
+};
+
+/// Places the parts of regions one behind the other, each with a guard behind it where tests request these
+/// (guard_bands.hpp).
+class VectorRegions {
+ public:
+  /// Removes all, and lets a guard have `band` elements.
+  void clear(std::int64_t band);
+  /// Adds a part to a region behind which none has parts yet, and returns where it begins.
+  std::int64_t add(VectorRegion region, std::int64_t elements);
+
+  std::int64_t begin(VectorRegion region) const { return at_[static_cast<std::size_t>(region)].begin; }
+  std::int64_t end(VectorRegion region) const { return at_[static_cast<std::size_t>(region)].end; }
+  std::int64_t size() const { return size_; }
+  /// Returns the elements of a region of `all`.
+  template <class Array>
+  auto of(const Array& all, VectorRegion region) const {
+    return part(all, begin(region), end(region));
+  }
+  /// Returns the guards behind the parts, of an array that holds them.
+  std::vector<std::shared_ptr<const void>> bands_in(const DeviceArray<float>& all) const;
+
+ private:
+  struct Range {
+    std::int64_t begin = 0, end = 0;  ///< with the guards between its parts, without that behind the last
+  };
+  struct Band {
+    std::int64_t begin;
+    VectorRegion behind;
+  };
+  std::array<Range, static_cast<std::size_t>(VectorRegion::sums) + 1> at_;
+  std::vector<Band> bands_;
+  std::int64_t band_ = 0, size_ = 0;
+};
+
+/// Says where the pooled embeddings and rows of a step lie, and lists this for the kernels. In the backward direction
+/// gradients take the places of the embeddings that they belong to, of which nobody needs any but the outputs.
 class StepLayout {
  public:
   /// Takes `rows`: those that travel one by one. All outlive the object.
@@ -34,18 +74,7 @@ class StepLayout {
   };
 
   const VectorPlaces& places() const { return places_; }
-  std::int64_t owner_end() const { return places_.owner_size; }
-  std::int64_t rows_begin() const { return owner_end() + band_; }
-  std::int64_t rows_end() const { return rows_begin() + held_elements_; }
-  std::int64_t packed_begin() const { return rows_end() + band_; }
-  std::int64_t packed_end() const { return packed_begin() + places_.packed_size; }
-  std::int64_t partials_end() const { return packed_end() + band_ + own_partial_elements_; }
-  std::int64_t homes_begin() const { return partials_end() + band_; }
-  std::int64_t homes_end() const { return homes_begin() + home_elements_; }
-  std::int64_t sums_begin() const { return homes_end() + band_; }
-  std::int64_t size() const { return sums_begin() + sums_elements_; }
-  /// Returns guards of the places between these parts, where tests request them (guard_bands.hpp).
-  std::vector<std::shared_ptr<const void>> bands_in(const DeviceArray<float>& vectors) const;
+  const VectorRegions& regions() const { return regions_; }
   /// Returns whether some features use their vectors as outputs where these arrive, so that no gradients may take their
   /// places.
   bool outputs_are_packed() const { return outputs_are_packed_; }
@@ -104,13 +133,11 @@ class StepLayout {
   bool reads_held_;                        ///< by the lookup of the bags
 
   VectorPlaces places_;
-  std::int64_t home_elements_ = 0, held_elements_ = 0, own_partial_elements_ = 0, sums_elements_ = 0;
-  std::int64_t band_ = 0;  ///< elements that lie between the parts unused
+  VectorRegions regions_;
   bool outputs_are_packed_ = false;
   std::int64_t next_bag_ = 0, looked_up_ = 0;
   std::vector<std::int64_t> output_begin_, gradient_begin_, row_pooled_begin_;
-  std::vector<std::int64_t> sums_;       ///< by local shard: where its sums begin behind sums_begin(); -1: none
-  std::vector<std::int64_t> sums_ends_;  ///< of the shards that have sums: where these end, likewise
+  std::vector<std::int64_t> sums_;       ///< by local shard: where its sums begin; -1: none
   std::vector<std::int64_t> hot_begin_;  ///< by feature: where its hot rows are pooled; -1: it reads none
 
   struct PieceLists {

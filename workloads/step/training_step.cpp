@@ -79,7 +79,8 @@ void lookup(GroupFlight& flight) {
   StepLayout& layout = flight.layout;
   for (const auto& [begin, end] : layout.places().zeros)
     Kokkos::deep_copy(exec, part(flight.vectors, begin, end), 0.0F);
-  if (OwnerRows* owner = flight.rows.owner()) owner->read(part(flight.vectors, layout.rows_begin(), layout.rows_end()));
+  if (OwnerRows* owner = flight.rows.owner())
+    owner->read(layout.regions().of(flight.vectors, VectorRegion::requested_rows));
   layout.exchanged.run(flight.owned, flight.vectors);
   layout.replicated.run(flight.owned, flight.vectors);
   exec.fence("shardmark: pooled vectors are sent");
@@ -94,13 +95,13 @@ void send_vectors(GroupFlight& flight) {
   flight.sent.begin(index_of(Phase::output_dist));
   const StepLayout& layout = flight.layout;
   const DeviceArray<float>& vectors = flight.vectors;
-  const auto owner = part(vectors, 0, layout.owner_end());
-  const auto home = part(vectors, layout.packed_begin(), layout.packed_end());
+  const auto owner = layout.regions().of(vectors, VectorRegion::owner);
+  const auto home = layout.regions().of(vectors, VectorRegion::packed);
   flight.pooled->pack(Direction::forward, owner);
   flight.pooled->move(Direction::forward, owner, home);
   flight.pooled->unpack(Direction::forward, home);
   if (flight.rows.any()) {
-    flight.rows.receive(part(vectors, layout.rows_begin(), layout.rows_end()));
+    flight.rows.receive(layout.regions().of(vectors, VectorRegion::requested_rows));
     flight.rows.pool(vectors);
   }
   Execution().fence("shardmark: the vectors are home");
@@ -110,9 +111,10 @@ void make_outputs(GroupFlight& flight, const StepInput& input) {
   const Execution exec;
   const StepLayout& layout = flight.layout;
   const DeviceArray<float>& vectors = flight.vectors;
-  kernels::sum_partials<Execution>(exec, layout.to_sum.pieces, {layout.to_sum.partials, flight.owned.vectors_before},
-                                   layout.to_sum.rows, part(vectors, layout.packed_begin(), layout.partials_end()),
-                                   vectors);
+  kernels::sum_partials<Execution>(
+      exec, layout.to_sum.pieces, {layout.to_sum.partials, flight.owned.vectors_before}, layout.to_sum.rows,
+      part(vectors, layout.regions().begin(VectorRegion::packed), layout.regions().end(VectorRegion::hot_partials)),
+      vectors);
   if (flight.group.divides) flight.divide(input, layout.output_begin(), false, vectors);
   exec.fence("shardmark: the outputs are complete");
 }
@@ -134,13 +136,13 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
                                          {layout.to_send.partials, flight.owned.vectors_before}, layout.to_send.rows,
                                          flight.gradients, flight.packed_gradients);
   exec.fence("shardmark: gradients are sent");
-  const auto of_vectors = part(flight.owner_gradients, 0, layout.owner_end());
+  const auto of_vectors = layout.regions().of(flight.owner_gradients, VectorRegion::owner);
   flight.pooled->pack(Direction::backward, flight.packed_gradients);
   flight.pooled->move(Direction::backward, flight.packed_gradients, of_vectors);
   flight.pooled->unpack(Direction::backward, of_vectors);
   if (flight.rows.any())
     flight.rows.return_gradients(flight.vectors, flight.gradients,
-                                 part(flight.owner_gradients, layout.rows_begin(), layout.rows_end()));
+                                 layout.regions().of(flight.owner_gradients, VectorRegion::requested_rows));
 }
 
 namespace {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that are prepared ahead, as a user meets them: usage, table and record, faults and stops."""
+"""Prefetched steps as a user meets them: usage, table and record, faults and stops."""
 import os
 import signal
 import subprocess
@@ -115,8 +115,8 @@ class Async(ProgramTest):
                 self.assertLessEqual(stale, case["pipeline"].get("staleness_bound", 0))
 
     def test_what_nothing_reads_is_a_usage_error(self):
-        self.refuses_case("--async-threads 2: nothing is done ahead", ranks=[1], async_threads=2)
-        self.refuses_case("--staleness-bound 1: no rows are looked up ahead", ranks=[1],
+        self.refuses_case("--async-threads 2: nothing is prefetched", ranks=[1], async_threads=2)
+        self.refuses_case("--staleness-bound 1: no rows are prefetched", ranks=[1],
                           **{"async": "ids", "staleness_bound": 1})
 
     def test_pools_that_cannot_be_are_refused(self):

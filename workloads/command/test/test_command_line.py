@@ -6,7 +6,9 @@ import itertools
 import json
 import re
 
-from program import ProgramTest, main, records
+import subprocess
+
+from program import SHARDMARK, ProgramTest, main, records
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
 TABLES = ("workloads", "planners", "machines", "terms", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
@@ -40,11 +42,15 @@ class WithoutMpi(ProgramTest):
         self.assertRegex(out, r"^shardmark \d+\.\d+\.\d+\b.*\n$")
 
     def test_list_prints_every_table(self):
-        out = self.succeeds(self.serial("list", **WITHOUT_MPI)).out
+        out = self.succeeds(self.serial("list", "all", **WITHOUT_MPI)).out
         self.assertEqual(re.findall(r"^([\w-]+): ", out, re.MULTILINE), list(TABLES))
 
+    def test_list_alone_names_the_lists(self):
+        out = self.succeeds(self.serial("list", **WITHOUT_MPI)).out
+        self.assertEqual(re.findall(r"^  ([\w-]+) +\S", out, re.MULTILINE), [*TABLES, "all"])
+
     def test_list_of_one_table_is_its_part_of_the_whole_list(self):
-        whole = self.serial("list").out
+        whole = self.serial("list", "all").out
         for table in TABLES:
             part = self.succeeds(self.serial("list", table)).out
             self.assertRegex("\n" + part, r"\n  \S+ +\S")
@@ -60,9 +66,68 @@ class WithoutMpi(ProgramTest):
         self.assertRegex(options, r"\n  wire_ids +\S.*: auto, int64 \(default: auto\)\n")
         self.assertRegex(options, r"\n  dim +\S.*: a number of at least 1\n")
         for command in ("run", "compare"):
-            text = self.succeeds(self.serial(command, "--help")).out
+            text = self.succeeds(self.serial(command, "--help-all")).out
             for name in re.findall(r"^  ([\w.]+)", options, re.MULTILINE):
-                self.assertRegex(text, rf"\n  --{re.escape(name.replace('_', '-'))}[ ,]")
+                self.assertRegex(text, rf"\n  --{re.escape(name.replace('_', '-'))}[ |]")
+
+    def test_help_of_run_and_compare_is_twenty_options_and_three_examples(self):
+        for command in ("run", "compare"):
+            text = self.succeeds(self.serial(command, "--help")).out
+            self.assertEqual(len(re.findall(r"^  --(?!help)", text, re.MULTILINE)), 20)
+            shown, _, examples = text.partition("\nExamples:\n")
+            self.assertEqual(len(examples.splitlines()), 3)
+            more = int(re.search(r"\n(\d+) more options: --help-all\n", shown)[1])
+            whole = self.succeeds(self.serial(command, "--help-all")).out
+            self.assertEqual(len(re.findall(r"^  --(?!help)", whole, re.MULTILINE)), 20 + more)
+
+    def test_help_is_at_most_100_columns_wide(self):
+        for path in (["run", "--help-all"], ["compare", "--help-all"], ["compare", "--help"], ["plan", "create", "--help"], ["predict", "--help"],
+                     ["doctor", "--help"], ["calibrate", "--help"], ["exchange", "--help"], ["results", "diff", "--help"], ["--help"]):
+            self.assertLessEqual(max(map(len, self.succeeds(self.serial(*path)).out.splitlines())), 100, path)
+
+    def test_the_command_help_prints_what_the_option_does(self):
+        for path in (["run"], ["plan", "create"], ["list"]):
+            self.assertEqual(self.succeeds(self.serial("help", *path)).out, self.succeeds(self.serial(*path, "--help")).out)
+        self.refuses_serial(["help", "plan", "creat"], "command", "creat", "create")
+
+    def test_bash_completes_commands_options_and_values(self):
+        script = self.new_file(self.succeeds(self.serial("completion", "bash")).out, ".bash")
+        program = self.folder / "bin"
+        program.mkdir(exist_ok=True)
+        (program / "shardmark").symlink_to(SHARDMARK)
+        for words, some in ((["pre"], "predict"), (["plan", "cr"], "create"), (["compare", "criteo-k"], "criteo-kaggle"), (["run", "--group-b"], "--group-balance"),
+                            (["compare", "--exchange", "mpi_alltoallv,pair"], "mpi_alltoallv,pairwise"), (["plan", "create", "--planner", "row"], "row_wise"),
+                            (["list", "plann"], "planners")):
+            quoted = " ".join(["shardmark", *words])
+            out = subprocess.run(["bash", "-c", f"PATH={program}:$PATH; . {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _shardmark; "
+                                  "printf '%s\\n' \"${COMPREPLY[@]}\""], capture_output=True, text=True, cwd=self.folder, check=True).stdout
+            self.assertIn(some, out.split(), words)
+
+    def test_other_completions_and_a_man_page_name_all_commands(self):
+        for shell in ("zsh", "fish", "man"):
+            text = self.succeeds(self.serial("completion", shell)).out.replace("\\-", "-")
+            for word in ("compare", "convert", "staleness-bound"):
+                self.assertIn(word, text)
+        self.refuses_serial(["completion", "tcsh"], "tcsh", "bash, zsh, fish, man")
+
+    def test_options_come_from_a_file_and_those_of_the_command_line_go_before(self):
+        file = self.new_file('# my campaign\nbatch = "8k"\nscale = "1/64"\n"ids.ragged" = true\ndry-run = true\nwire = ["fp32", "fp16"]\n', ".toml")
+        spec = json.loads(self.succeeds(self.serial("compare", "criteo-kaggle", "--config", file)).out)
+        self.assertEqual((spec["global_batch"], spec["scale"], spec["ids"]["ragged"]), (8000, 64, True))
+        spec = json.loads(self.succeeds(self.serial("compare", "criteo-kaggle", "--scale", "1/128", f"--config={file}")).out)
+        self.assertEqual((spec["global_batch"], spec["scale"]), (8000, 128))
+        self.refuses_serial(["run", "criteo-kaggle", "--config", self.new_file("bach = 8\n", ".toml")], "'bach'", "'batch'")
+        self.refuses_serial(["run", "criteo-kaggle", "--config", self.folder / "none.toml"], "none.toml")
+        self.refuses_serial(["run", "criteo-kaggle", "--config", self.new_file('wire = ["fp32", "fp16"]\n', ".toml")], "wire", "fp32,fp16")
+
+    def test_numbers_and_durations_are_understood_as_people_write_them(self):
+        wanted = self.succeeds(self.serial("run", "criteo-kaggle", "--batch", 8000, "--scale", "1/10", "--dry-run")).out
+        for batch, scale in (("8k", "0.1"), ("8e3", 10), ("0.008M", "1/10")):
+            self.assertEqual(self.succeeds(self.serial("run", "criteo-kaggle", "--batch", batch, "--scale", scale, "--dry-run")).out, wanted)
+        self.succeeds(self.serial("compare", "criteo-kaggle", "--budget", "60sec", "--batch", "1Ki", "--dry-run"))
+        self.refuses_serial(["run", "criteo-kaggle", "--scale", "0.3", "--dry-run"], "'0.3'", "did you mean 1/3?")
+        for batch in ("8.5", "8q", "1e30", "k", ""):
+            self.refuses_serial(["run", "criteo-kaggle", "--batch", batch, "--dry-run"], "--batch", "a number of at least 1")
 
     def test_dry_run_of_every_workload_can_be_fed_back(self):
         for workload in re.findall(r"^  (\S+)", self.serial("list", "workloads").out, re.MULTILINE):
@@ -158,6 +223,7 @@ class Run(ProgramTest):
         outcome, file = self.case(2)
         shown = self.succeeds(self.serial("results", "show", file))
         self.assertRegex(outcome.out, r"\nFOM samples/s: [\d.e+]+\nRESULT: VALID(, DISTURBED)?\n$")
+        self.assertIn(f"\nresults: {file} (shardmark results show {file})\n", "\n" + outcome.err)
         self.assertEqual(shown.out, outcome.out)
 
     def test_an_unchecked_run_is_invalid_and_so_it_is_shown(self):

@@ -15,17 +15,17 @@ WARNED = {signal.SIGUSR1: "SIGUSR1", signal.SIGTERM: "SIGTERM"}
 
 
 class Interruption(ProgramTest):
-    def start_long(self, ranks):
+    def start_long(self, ranks, file=None, *more, least_rounds=1):
         """A compare that goes on for long, once it has finished a round: (process, its results file)."""
-        file = self.new_path(".jsonl")
+        file = file or self.new_path(".jsonl")
         launcher = [*MPIEXEC, str(ranks)] if ranks > 1 else []
-        process = subprocess.Popen([*launcher, SHARDMARK, *LONG, file], stdin=subprocess.DEVNULL, text=True,
+        process = subprocess.Popen([*launcher, SHARDMARK, *LONG, file, *more], stdin=subprocess.DEVNULL, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder,
                                    start_new_session=True)
         self.addCleanup(self.end, process)
         partial = Path(f"{file}.partial")
         deadline = time.monotonic() + 50
-        while not (partial.exists() and len(records(partial)) > 1):
+        while not (partial.exists() and len(records(partial)) > 1 and records(partial)[0]["rounds"] >= least_rounds):
             self.assertIsNone(process.poll(), process.returncode)
             self.assertLess(time.monotonic(), deadline, "no round was finished")
             time.sleep(0.05)
@@ -65,6 +65,51 @@ class Interruption(ProgramTest):
                 self.assertEqual(len(cases), 4)
                 self.assertFalse(Path(f"{file}.partial").exists())
                 self.assertEqual(self.serial("results", "show", file).out, out)
+
+    def resumed(self, file, given, ranks=2):
+        """Resumes and ends: the outcome."""
+        return self.launch(ranks, *LONG[:-1], "--resume", given, *(["--out", file] if file else []))
+
+    def test_a_job_that_is_killed_twice_goes_on_and_measures_nothing_twice(self):
+        process, file = self.start_long(2)
+        self.end(process)
+        partial = Path(f"{file}.partial")
+        first = records(partial)
+        process, _ = self.start_long(2, file, "--resume", partial, least_rounds=first[0]["rounds"] + 1)
+        self.end(process)
+        second = records(partial)
+        self.assertGreater(second[0]["rounds"], first[0]["rounds"])
+        outcome = self.succeeds(self.resumed(None, partial))
+        self.assertEqual(outcome.last_line(), "RESULT: VALID", outcome.out)
+        environment, *cases = records(file)
+        self.assertFalse(partial.exists())
+        self.assertEqual([job["rounds"] for job in environment["resumed"]], [first[0]["rounds"], second[0]["rounds"]])
+        self.assertNotIn("state", environment)
+        for earlier in (first[1:], second[1:]):
+            for before, case in zip(earlier, cases):
+                self.assertEqual(case["plan_digest"], before["plan_digest"])
+                self.assertEqual(case["step_ms"]["samples"][:before["step_ms"]["n"]], before["step_ms"]["samples"])
+        for case in cases:
+            self.assertEqual((case["step_ms"]["n"], len(case["step_ms"]["visits"]), len(case["conditions"]["seconds"])), (3000, 6, 6))
+        self.refuses(self.resumed(None, file), "came to its end")
+
+    def test_an_interrupted_job_goes_on_in_a_file_of_its_own(self):
+        process, file = self.start_long(2)
+        process.send_signal(signal.SIGUSR1)
+        process.communicate(timeout=30)
+        before = file.read_bytes()
+        other = self.new_path(".jsonl")
+        self.succeeds(self.resumed(other, file))
+        self.assertEqual(file.read_bytes(), before)
+        self.assertEqual([case["step_ms"]["n"] for case in records(other)[1:]], 4 * [3000])
+        self.refuses(self.launch(2, *LONG[:-1], "--seed", "7", "--resume", file), "seed", "--resume")
+        self.refuses(self.launch(2, *LONG[:-1], "--wire", "fp16", "--resume", file), "none of this job", "table_wise")
+        self.refuses(self.launch(2, *LONG[:-1], "--resume", self.folder / "none.partial"), "none.partial")
+
+    def test_a_job_without_a_case_leaves_nothing_behind(self):
+        outcome, file = self.case(1, "criteo-kaggle", set="fault=fail")
+        self.assertEqual(outcome.code, 4)
+        self.assertFalse(Path(f"{file}.partial").exists())
 
 
 if __name__ == "__main__":

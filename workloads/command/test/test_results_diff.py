@@ -3,6 +3,7 @@
 """results diff: launches in both formats compared, exit codes, what is refused."""
 import json
 import random
+import xml.etree.ElementTree
 
 from program import ProgramTest, main
 
@@ -47,6 +48,25 @@ class Diff(ProgramTest):
             self.assertEqual(outcome.last_line(),
                              "RESULT: WORSE (1 worse, 0 better, 1 same, 0 unclear, 0 missing, of 2 cases)")
             self.assertEqual(outcome.err, "")
+
+    def test_formats_for_continuous_integration_name_what_fails(self):
+        name = "lookup<64>/zipf, \"hot\" & 50%:1"
+        old, new = self.launches({name: 10, "b": 1, "c": 2}), self.launches({name: 12, "b": 1, "d": 2})
+        outcomes = {format: self.diff(old, new, "--format", format) for format in ("github", "junit", "bmf", "json")}
+        for outcome in outcomes.values():
+            self.assertEqual((outcome.code, outcome.err), (1, ""))
+        lines = outcomes["github"].out.splitlines()
+        self.assertRegex(lines[0], r"^::error title=lookup<64>/zipf%2C \"hot\" & 50%25%3A1::worse: 1\.200 times the time of OLD \[")
+        self.assertEqual([line.partition("::")[2].split(" ")[0] for line in lines], ["error", "warning", "warning", "notice"])
+        suite = xml.etree.ElementTree.fromstring(outcomes["junit"].out)
+        self.assertEqual({key: suite.get(key) for key in ("tests", "failures", "skipped")}, {"tests": "4", "failures": "1", "skipped": "2"})
+        self.assertEqual([case.get("name") for case in suite.iter("testcase") if case.find("failure") is not None], [name])
+        self.assertAlmostEqual(json.loads(outcomes["bmf"].out)[name]["latency"]["value"], 12e6, delta=1e5)
+        self.assertEqual({case["case"]: (case["change"], case["fails"]) for case in json.loads(outcomes["json"].out)["cases"]},
+                         {name: ("worse", True), "b": ("same", False), "c": ("missing", False), "d": ("missing", False)})
+        strict = xml.etree.ElementTree.fromstring(self.diff(old, new, "--format", "junit", "--strict").out)
+        self.assertEqual(strict.get("failures"), "3")
+        self.refuses(self.diff(old, new, "--format", "html"), "html", "text, github, junit, bmf, json")
 
     def test_faster_or_equal_cases_exit_with_0(self):
         outcome = self.succeeds(self.diff(self.launches({"a": 10, "b": 1}), self.launches({"a": 9, "b": 1})))

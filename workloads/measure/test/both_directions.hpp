@@ -64,7 +64,7 @@ struct StepsTaken {
   std::vector<float> values, weights;
 };
 
-inline StepsTaken steps_ahead(Both& both, const RunOptions& options, std::int64_t steps) {
+inline StepsTaken prefetched_steps(Both& both, const RunOptions& options, std::int64_t steps) {
   StepsTaken taken;
   both.tables.fill(options.row_values());
   both.dense->reset();
@@ -100,14 +100,15 @@ inline StepsTaken steps_again(Both& both, const RunOptions& options, const std::
 inline std::int64_t different_steps(const comm::Communicator& comm, const RunOptions& options,
                                     const placement::Plan& plan, const Case& config, std::int64_t steps) {
   Both both(comm, options, plan, config);
-  const StepsTaken ahead = steps_ahead(both, options, steps), again = steps_again(both, options, ahead.batches);
-  std::int64_t different = (ahead.values != again.values ? 1 : 0) + (ahead.weights != again.weights ? 1 : 0);
-  for (std::size_t step = 0; step < ahead.outputs.size(); ++step)
-    different += ahead.outputs[step] != again.outputs[step] ? 1 : 0;
-  std::vector<std::int64_t> batches = ahead.batches;
+  const StepsTaken prefetched = prefetched_steps(both, options, steps),
+                   again = steps_again(both, options, prefetched.batches);
+  std::int64_t different = (prefetched.values != again.values ? 1 : 0) + (prefetched.weights != again.weights ? 1 : 0);
+  for (std::size_t step = 0; step < prefetched.outputs.size(); ++step)
+    different += prefetched.outputs[step] != again.outputs[step] ? 1 : 0;
+  std::vector<std::int64_t> batches = prefetched.batches;
   std::ranges::sort(batches);
   for (std::int64_t step = 0; step < steps; ++step)
-    different += (config.async.in_order() ? ahead.batches[step] : batches[step]) != step ? 1 : 0;
+    different += (config.async.in_order() ? prefetched.batches[step] : batches[step]) != step ? 1 : 0;
   return comm::all_reduce(comm, different, comm::Reduce::sum);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that are prepared ahead, beside steps one after the other and beside the reference.
+// This compares prefetched steps with steps one after the other and beside the reference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -178,7 +178,7 @@ TEST(Pipeline, FaultsAreFoundThoughStepsArePreparedAhead) {
   for (const auto& fault : faults) {
     if (!makes_wrong_values(fault.value)) continue;
     for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched}) {
-      // It begins with the first update, which lookups ahead may be before.
+      // It begins with the first update, which prefetched lookups may precede.
       if (fault.value == Fault::late_step && mode != AsyncMode::ids) continue;
       RunOptions options = small_case(Pooling::sum, OptimizerKind::adagrad, false);
       options.fault = fault.value;

@@ -32,7 +32,7 @@ bool TicketBook::may_begin(const AheadTask& task) const {
 void TicketBook::begin(AheadTask& task) {
   if (task.stage == AheadStage::read) {
     task.ticket = taken_++;
-    place(task.ticket).state = State::ahead;
+    place(task.ticket).state = State::prefetching;
   }
   if (task.stage == AheadStage::agree) {
     held_ = version_;

@@ -95,7 +95,7 @@ class TicketBook {
   Ticket taken() const { return taken_; }
 
  private:
-  enum class State { free, ahead, waiting, in_step };
+  enum class State { free, prefetching, waiting, in_step };
   struct Place {
     State state = State::free;
     std::int64_t seen = 0;
@@ -104,7 +104,7 @@ class TicketBook {
   const Place& place(Ticket ticket) const { return places_[static_cast<std::size_t>(ticket % shape_.places())]; }
   Place& place(Ticket ticket) { return places_[static_cast<std::size_t>(ticket % shape_.places())]; }
   /// Returns whether a ticket is still to be consumed; for tickets from oldest_ to taken_, whose places differ.
-  bool is_left(Ticket ticket) const { return place(ticket).state == State::ahead || is_waiting(ticket); }
+  bool is_left(Ticket ticket) const { return place(ticket).state == State::prefetching || is_waiting(ticket); }
   bool is_waiting(Ticket ticket) const { return ticket < taken_ && place(ticket).state == State::waiting; }
   bool lets_older_ones_wait(Ticket ticket) const;
 

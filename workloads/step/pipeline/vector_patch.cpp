@@ -149,7 +149,8 @@ void VectorPatch::exchange_numbers() {
   for (std::size_t s = 0; s < layout.slots.size(); ++s) {
     const Slot& slot = layout.slots[s];
     const std::int64_t dim = layout.dim_of(slot);
-    home_.push_back({flight_.layout.packed_begin() + flight_.layout.places().packed[s], dim, first, home_counts_[s]});
+    home_.push_back({flight_.layout.regions().begin(VectorRegion::packed) + flight_.layout.places().packed[s], dim,
+                     first, home_counts_[s]});
     first += home_counts_[s];
     received[slot.rank] += home_counts_[s];
     row_blocks_.home.push_back({slot.rank, home_counts_[s], dim});

@@ -38,7 +38,7 @@ Script random_script(std::uint64_t seed) {
 
 /// One thread of a rank, or its steps: what it does and until when.
 struct Actor {
-  enum class Doing { idle, ahead, choosing, gradients, update };
+  enum class Doing { idle, prefetching, choosing, gradients, update };
   Doing doing = Doing::idle;
   double until = never;
   AheadTask task;
@@ -47,12 +47,13 @@ struct Actor {
 };
 
 struct Rank {
-  explicit Rank(const Script& script) : book(script.shape), ahead(static_cast<std::size_t>(script.shape.threads)) {
+  explicit Rank(const Script& script)
+      : book(script.shape), prefetching(static_cast<std::size_t>(script.shape.threads)) {
     book.extend(script.tickets);
   }
 
   TicketBook book;
-  std::vector<Actor> ahead;
+  std::vector<Actor> prefetching;
   Actor steps;
   bool updating = false;
   int looking = 0;
@@ -105,18 +106,18 @@ class Simulation {
   bool begin_something() {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       if (begin_step(r)) return true;
-      for (Actor& actor : ranks_[r].ahead)
-        if (begin_ahead(r, actor)) return true;
+      for (Actor& actor : ranks_[r].prefetching)
+        if (begin_prefetch(r, actor)) return true;
     }
     return false;
   }
 
-  bool begin_ahead(std::size_t r, Actor& actor) {
+  bool begin_prefetch(std::size_t r, Actor& actor) {
     Rank& rank = ranks_[r];
     if (actor.doing != Actor::Doing::idle || !rank.book.may_begin(actor.task)) return false;
     const AheadStage stage = actor.task.stage;
     rank.book.begin(actor.task);
-    actor.doing = Actor::Doing::ahead;
+    actor.doing = Actor::Doing::prefetching;
     EXPECT_LT(actor.task.ticket, rank.book.released() + script_.shape.places());
     if (stage != AheadStage::look_up) {
       enter(r, static_cast<int>(stage), actor.task.ticket, actor);
@@ -202,7 +203,7 @@ class Simulation {
     };
     for (Rank& of : ranks_) {
       consider(of, of.steps);
-      for (Actor& actor : of.ahead) consider(of, actor);
+      for (Actor& actor : of.prefetching) consider(of, actor);
     }
     if (next == nullptr) return false;
     now_ = next->until;
@@ -221,7 +222,7 @@ class Simulation {
       rank.book.end_update();
       rank.book.release();
     }
-    if (actor.doing != Actor::Doing::ahead) return;
+    if (actor.doing != Actor::Doing::prefetching) return;
     if (actor.task.stage == AheadStage::look_up) {
       --rank.looking;
       EXPECT_EQ(rank.book.version(), rank.seen[actor.task.ticket]) << "rows changed during a lookup";

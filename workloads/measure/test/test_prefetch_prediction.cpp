@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is predicted of steps that are prepared ahead.
+// This tests predictions of prefetched steps.
 #include <gtest/gtest.h>
 
 #include "workloads/measure/case_predictions.hpp"

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace shardmark::workloads {
+
+/// Adds --config, by which options of `app` come from a file: TOML, a line `option = value` each, without the dashes.
+void add_config(CLI::App& app);
+
+/// Returns the arguments of `command` with the options of its --config files in place of these. What is also given on
+/// the command line counts there alone. Throws InputError that names the file for one that cannot be read, and for a
+/// key that is no option of the command.
+std::vector<std::string> with_config_files(const CLI::App& command, const std::vector<std::string>& arguments);
+
+}  // namespace shardmark::workloads
