@@ -141,7 +141,7 @@ KOKKOS_FORCEINLINE_FUNCTION NumberedTile tile_of(int lane, std::int64_t wanted) 
   return {{1 << bits, lane & ((1 << bits) - 1), 0xffffffffU}, lane >> bits, 5 - bits};
 }
 
-KOKKOS_FORCEINLINE_FUNCTION WarpTile whole_warp(int lane) { return {warp_lanes, lane, 0xffffffffU}; }
+KOKKOS_FORCEINLINE_FUNCTION WarpTile whole_warp(int lane) { return tile_of(lane, warp_lanes); }
 
 /// Returns how many lanes of a tile take `count` items at once.
 inline int tile_lanes(std::int64_t count) {

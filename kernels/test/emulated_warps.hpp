@@ -55,8 +55,9 @@ class Warp {
     if ((mask & ~alive_) != 0) fail("a lane waits for others that have ended");
     running_ &= ~(1U << current_);
     if (have_come(mask, kind)) {
+      const std::uint64_t of_all = joined(kind, mask);
       for (int lane = 0; lane < warp_size; ++lane)
-        if (holds(mask, lane)) lanes_[lane].result = result_of(lanes_[lane]);
+        if (holds(mask, lane)) lanes_[lane].result = result_of(lanes_[lane], of_all);
       running_ |= mask;
     } else {
       go_on_with(next());
@@ -136,30 +137,28 @@ class Warp {
       }
     return true;
   }
-  std::uint64_t result_of(const Lane& own) const {
-    const auto values = [&](const auto& join, std::uint64_t first) {
-      for (int lane = 0; lane < warp_size; ++lane)
-        if (holds(own.mask, lane)) first = join(first, lanes_[lane].value, lane);
-      return first;
-    };
-    switch (own.kind) {
-      case Collective::shuffle:
-        if (!holds(own.mask, own.from)) fail("a lane asks for the value of one that does not take part");
-        return lanes_[own.from].value;
-      case Collective::all:
-        return values([](std::uint64_t all, std::uint64_t value, int) { return all & value; }, 1);
-      case Collective::any:
-        return values([](std::uint64_t any, std::uint64_t value, int) { return any | value; }, 0);
-      case Collective::maximum:
-        return values([](std::uint64_t most, std::uint64_t value, int) { return std::max(most, value); }, 0);
-      case Collective::match:
-        return values([&](std::uint64_t same, std::uint64_t value,
-                          int lane) { return same | (value == own.value ? std::uint64_t{1} << lane : 0); },
-                      0);
-      case Collective::barrier:
-        return 0;
+  /// Returns what a collective makes of all values, where it does the same for each lane.
+  std::uint64_t joined(Collective kind, unsigned mask) const {
+    std::uint64_t of_all = kind == Collective::all ? 1 : 0;
+    for (int lane = 0; lane < warp_size; ++lane) {
+      if (!holds(mask, lane)) continue;
+      const std::uint64_t value = lanes_[lane].value;
+      if (kind == Collective::all) of_all &= value;
+      if (kind == Collective::any) of_all |= value;
+      if (kind == Collective::maximum) of_all = std::max(of_all, value);
     }
-    return 0;
+    return of_all;
+  }
+  std::uint64_t result_of(const Lane& own, std::uint64_t of_all) const {
+    if (own.kind == Collective::shuffle) {
+      if (!holds(own.mask, own.from)) fail("a lane asks for the value of one that does not take part");
+      return lanes_[own.from].value;
+    }
+    if (own.kind != Collective::match) return of_all;
+    std::uint64_t same = 0;
+    for (int lane = 0; lane < warp_size; ++lane)
+      if (holds(own.mask, lane) && lanes_[lane].value == own.value) same |= std::uint64_t{1} << lane;
+    return same;
   }
 
   jmp_buf caller_;

@@ -169,12 +169,15 @@ struct LongRows {
   KOKKOS_FORCEINLINE_FUNCTION void sum_columns(const WarpTile& warp, std::int64_t item, const Positions& found) const {
     const std::int64_t number = item / column_blocks, first = (item - number * column_blocks) * columns;
     const std::int64_t dim = shards.of(source.key_at(found.begin)).dim;
-    if (first >= dim) return;
-    const std::int64_t column = first + warp.lane, held = Kokkos::min(column, dim - 1);
-    const float sum = Add ? sum_of_pieces(found, held) : sum_of_positions(warp, found, held);
-    float* sums =
-        Add ? source.piece_sum(static_cast<std::uint32_t>(found.begin), 0) : source.piece_sums + number * source.stride;
-    if (column < dim) sums[column] = sum;
+    const int lane = warp.lane;
+    // Once, if there are such columns: nvcc needs more registers for a condition.
+    for (std::int64_t column = first + lane; column - lane < Kokkos::min(first + columns, dim); column += columns) {
+      const std::int64_t held = Kokkos::min(column, dim - 1);
+      const float sum = Add ? sum_of_pieces(found, held) : sum_of_positions(warp, found, held);
+      float* sums = Add ? source.piece_sum(static_cast<std::uint32_t>(found.begin), 0)
+                        : source.piece_sums + number * source.stride;
+      if (column < dim) sums[column] = sum;
+    }
   }
 
   KOKKOS_FORCEINLINE_FUNCTION float sum_of_positions(const WarpTile& warp, const Positions& piece,
