@@ -19,15 +19,19 @@ using Array = Kokkos::View<T*, typename Exec::memory_space>;
 template <class Exec, class T>
 using ConstArray = Array<Exec, const T>;
 
-/// Says whether Exec takes the kernels of the device_* headers, whose threads share bags and rows. Compiled with
-/// SHARDMARK_DEVICE_KERNELS, the kernels take that form on processors too, to test it.
-#ifdef SHARDMARK_DEVICE_KERNELS
+/// Says whether the host can reach the arrays of Exec.
+template <class Exec>
+inline constexpr bool in_host_memory =
+    Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
+
+/// Says whether Exec takes the kernels of the device_* headers, whose lanes share bags and rows. Where a test emulates
+/// warps (test/emulated_warps.hpp), processors take that form too.
+#ifdef SHARDMARK_EMULATED_WARPS
 template <class Exec>
 inline constexpr bool on_device = true;
 #else
 template <class Exec>
-inline constexpr bool on_device =
-    !Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
+inline constexpr bool on_device = !in_host_memory<Exec>;
 #endif
 
 /// Returns the alignment of arrays of so many bytes: they begin with the first of a pair of cache lines (large ones of
@@ -62,7 +66,7 @@ template <class Exec, class T>
 Array<Exec, T> allocate(const std::string& label, std::int64_t size) {
   const std::size_t wanted = static_cast<std::size_t>(size), alignment = alignment_of_array<Exec>(wanted * sizeof(T));
   const bool aligned = alignment % sizeof(T) == 0;
-  const std::size_t band = on_device<Exec> ? 0 : guard_elements<T>();
+  const std::size_t band = in_host_memory<Exec> ? guard_elements<T>() : 0;
   const Array<Exec, T> array(Kokkos::view_alloc(label, Kokkos::WithoutInitializing),
                              wanted + 2 * band + (aligned ? alignment / sizeof(T) : 0));
   advise_huge_pages(array);
@@ -92,7 +96,7 @@ class Scratch {
   /// Returns the first `size` elements, uninitialised; valid until the next call.
   Array<Exec, T> first(std::int64_t size) {
     const auto wanted = static_cast<std::size_t>(size);
-    const std::size_t band = on_device<Exec> ? 0 : guard_elements<T>();
+    const std::size_t band = in_host_memory<Exec> ? guard_elements<T>() : 0;
     band_.reset();
     if (wanted + band > buffer_.extent(0)) {
       buffer_ = {};

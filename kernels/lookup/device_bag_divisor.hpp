@@ -3,6 +3,7 @@
 
 #include "kernels/device_warps.hpp"
 #include "kernels/lookup/bag_divisor.hpp"
+#include "kernels/sort/balanced_ranges.hpp"
 
 namespace shardmark::kernels::device {
 
@@ -24,13 +25,13 @@ KOKKOS_FORCEINLINE_FUNCTION void divide_columns(int lane, const BagVectors& bloc
                                                 std::int64_t stop, const ConstArray<Exec, std::int64_t>& offsets,
                                                 const ConstArray<Exec, float>& weights,
                                                 const Array<Exec, Value>& vectors) {
-  const WarpTile tile = tile_of<Exec>(lane, (block.dim + Size - 1) / Size);
+  const NumberedTile tile = tile_of(lane, (block.dim + Size - 1) / Size);
   const float* weight = weights.extent(0) == 0 ? nullptr : weights.data();
   for (std::int64_t bag = first + tile.number; bag < stop; bag += tile.tiles()) {
     const double divisor = bag_divisor(block.pooling, weight, offsets(bag), offsets(bag + 1));
     if (divisor == 1) continue;
     Value* vector = vectors.data() + block.begin + (bag - block.first_bag) * block.stride;
-    for (std::int64_t column = tile.lane * Size; column < block.dim; column += tile.lanes() * Size) {
+    for (std::int64_t column = tile.lane * Size; column < block.dim; column += tile.lanes * Size) {
       auto values = load_chunk<Size>(vector + column);
       divide(values, divisor);
       store_chunk<Size>(vector + column, values);
@@ -62,8 +63,8 @@ struct BagDivision {
   Array<Exec, Value> vectors;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const int lane = static_cast<int>(i % warp_lanes<Exec>);
-    const std::int64_t bag = i / warp_lanes<Exec> * bags_per_warp;
+    const int lane = static_cast<int>(i % warp_lanes);
+    const std::int64_t bag = i / warp_lanes * bags_per_warp;
     const std::int64_t end = Kokkos::min(bag + bags_per_warp, static_cast<std::int64_t>(offsets.extent(0)) - 1);
     for_block_runs(
         blocks, bag, end, [](const BagVectors& block) { return block.first_bag; },

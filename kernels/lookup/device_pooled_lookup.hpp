@@ -70,8 +70,8 @@ struct PooledLookup {
   std::int64_t bags_per_warp;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const int lane = static_cast<int>(i % warp_lanes<Exec>);
-    const std::int64_t bag = i / warp_lanes<Exec> * bags_per_warp;
+    const int lane = static_cast<int>(i % warp_lanes);
+    const std::int64_t bag = i / warp_lanes * bags_per_warp;
     const std::int64_t end = Kokkos::min(bag + bags_per_warp, static_cast<std::int64_t>(offsets.extent(0)) - 1);
     for_block_runs(
         blocks, bag, end, [](const LookupBlock& block) { return block.first_bag; },
@@ -110,11 +110,11 @@ struct PooledLookup {
   KOKKOS_FORCEINLINE_FUNCTION void pool_columns(int lane, const LookupBlock& block, std::int64_t first,
                                                 std::int64_t stop) const {
     const auto dim = static_cast<int>(block.dim);
-    const WarpTile tile = tile_of<Exec>(lane, (dim + Size - 1) / Size);
+    const NumberedTile tile = tile_of(lane, (dim + Size - 1) / Size);
     const int share = tile.share(stop - first);
     const std::int64_t begin = Kokkos::min(first + tile.number * share, stop);
     const auto bags = static_cast<int>(Kokkos::min(std::int64_t{share}, stop - begin));
-    const BagEnds<Exec> ends(tile, offsets.data() + begin, bags);
+    const BagEnds ends(tile, offsets.data() + begin, bags);
     float* vector =
         output.data() + block.output + vectors_before(block, begin, ends.begin(), offsets) * block.output_stride;
     const TileOfBags<Row, Max, Size> run{tile,
@@ -127,7 +127,7 @@ struct PooledLookup {
                                          indices.data() + ends.begin(),
                                          Weighted ? weights.data() + ends.begin() : nullptr,
                                          static_cast<int>(block.output_stride)};
-    for (int column = tile.lane * Size; column - tile.lane * Size < dim; column += tile.lanes() * Size)
+    for (int column = tile.lane * Size; column - tile.lane * Size < dim; column += tile.lanes * Size)
       run.pool(column, vector + column);
   }
 
@@ -135,7 +135,7 @@ struct PooledLookup {
   template <class Row, bool Max, int Size>
   struct TileOfBags {
     WarpTile tile;
-    BagEnds<Exec> ends;
+    BagEnds ends;
     bool each_id;  ///< is a bag of its own
     int bags;
     const char* table;
@@ -166,11 +166,10 @@ struct PooledLookup {
       };
 
       const int longest = largest(ends.length());
-      Window<Exec, Index> some_ids;
-      Window<Exec, float> some_weights;
-      const int capacity = some_ids.capacity(tile);
+      Window<Index> some_ids;
+      Window<float> some_weights;
       for (int position = 0; position < longest; position += rows_at_once) {
-        const int at = position & (capacity - 1);
+        const int at = position & (tile.lanes - 1);
         if (at == 0) {
           some_ids.read(tile, ids + position, ends.length() - position);
           if constexpr (Weighted) some_weights.read(tile, weights + position, ends.length() - position);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/device_tiles.hpp"
+#include "kernels/device_chunks.hpp"
 #include "kernels/simd.hpp"
 
 namespace shardmark::kernels {

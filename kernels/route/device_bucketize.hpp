@@ -53,14 +53,14 @@ struct StripRanges {
     std::int64_t number;          ///< among those of the strip
     const std::int64_t* offsets;  ///< [bags + 1]
     int bags;
-    BagEnds<Exec> ends;
+    BagEnds ends;
   };
 
   /// Calls body(range) for the ranges of the warp of lane i.
   template <class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_ranges(std::int64_t i, const Body& body) const {
-    const WarpTile warp = whole_warp<Exec>(static_cast<int>(i % warp_lanes<Exec>));
-    for (std::int64_t r = i / warp_lanes<Exec>; r < first_range[strip_count]; r += warps) {
+    const WarpTile warp = whole_warp(static_cast<int>(i % warp_lanes));
+    for (std::int64_t r = i / warp_lanes; r < first_range[strip_count]; r += warps) {
       const std::int64_t s = last_at_most(strip_count, r, [&](std::int64_t strip) { return first_range[strip]; });
       const Strip& strip = strips[s];
       const std::int64_t number = r - first_range[s];
@@ -68,7 +68,7 @@ struct StripRanges {
       const auto bags =
           static_cast<int>(Kokkos::min(std::int64_t{bags_per_range}, feature_bags[strip.feature + 1] - bag));
       body(Range{owners_of(strip, row_blocks, row_owners), warp, number, offsets + bag, bags,
-                 BagEnds<Exec>(warp, offsets + bag, bags)});
+                 BagEnds(warp, offsets + bag, bags)});
     }
   }
 
@@ -77,7 +77,7 @@ struct StripRanges {
   template <class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_ids(const Range& range, const Body& body) const {
     const InputIndex* ids = indices + range.ends.begin();
-    for (int begin = 0; begin < range.ends.length(); begin += range.warp.lanes()) {
+    for (int begin = 0; begin < range.ends.length(); begin += range.warp.lanes) {
       const int position = begin + range.warp.lane;
       OwnedRow owned{-1, 0, 0};
       if (position < range.ends.length()) owned = range.strip.find(read_only(ids + position));
@@ -139,7 +139,7 @@ struct FillBuckets {
   template <class Range>
   KOKKOS_FORCEINLINE_FUNCTION void copy(const Range& range) const {
     const OwnedRow owner = range.strip.only_owner();
-    const int step = range.warp.lanes(), length = range.ends.length();
+    const int step = range.warp.lanes, length = range.ends.length();
     const std::int64_t from = range.ends.begin(), to = of.cell(owner.slot, range);
     constexpr int ids_at_once = 4;
     for (int first = range.warp.lane; first < length; first += ids_at_once * step) {
@@ -171,7 +171,7 @@ struct FillBuckets {
         place = cell;
         cell += same_slot.count;
       }
-      place = from_lane(place, same_slot.first, range.warp.lanes()) + same_slot.before;
+      place = range.warp.from_lane(place, same_slot.first) + same_slot.before;
       const int bag = range.ends.bag_of(range.warp, position);
       const Peers same_bag = Peers::of(exists ? owned.slot * bags_per_range + bag : -1, lane);
       if (exists) {
@@ -240,7 +240,7 @@ std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Ba
                 static_cast<std::int64_t>(owners.strips.extent(0)),
                 static_cast<std::int64_t>(out.first_bag.extent(0)),
                 static_cast<std::int64_t>(out.lengths.extent(0)),
-                exec.concurrency() / warp_lanes<Exec>};
+                places_for_warps(exec)};
   const Array<Exec, std::int64_t> cells = workspace.cursors.first(ranges.cell_count() + 1);
   const Array<Exec, std::int64_t> counts = workspace.counts.first(ranges.slot_count);
   ranges.first_range = workspace.first_range.first(ranges.strip_count + 1).data();

@@ -3,6 +3,7 @@
 
 #include "kernels/device_warps.hpp"
 #include "kernels/route/expand_positions.hpp"
+#include "kernels/sort/balanced_ranges.hpp"
 
 namespace shardmark::kernels::device {
 
@@ -20,8 +21,8 @@ struct ExpandPositions {
   std::int64_t first_bag, bags_per_warp;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const int lane = static_cast<int>(i % warp_lanes<Exec>);
-    const std::int64_t bag = first_bag + i / warp_lanes<Exec> * bags_per_warp;
+    const int lane = static_cast<int>(i % warp_lanes);
+    const std::int64_t bag = first_bag + i / warp_lanes * bags_per_warp;
     const std::int64_t end = Kokkos::min(bag + bags_per_warp, static_cast<std::int64_t>(offsets.extent(0)) - 1);
     for_block_runs(
         blocks, bag, end, [](const GradientBlock& block) { return block.first_bag; },
@@ -35,11 +36,11 @@ struct ExpandPositions {
   static constexpr std::int64_t bags_at_once = 32;  ///< as a warp can hold the ends of
 
   KOKKOS_FORCEINLINE_FUNCTION void expand(int lane, const GradientBlock& block, std::int64_t first, int bags) const {
-    const WarpTile warp = whole_warp<Exec>(lane);
-    const BagEnds<Exec> ends(warp, offsets.data() + first, bags);
+    const WarpTile warp = whole_warp(lane);
+    const BagEnds ends(warp, offsets.data() + first, bags);
     const bool each_id = block.pooling == Pooling::none || block.pooling == Pooling::max;
     const std::int64_t first_id = block.pooling == Pooling::none ? read_only(offsets.data() + block.first_bag) : 0;
-    for (int begin = 0; begin < ends.length(); begin += warp.lanes()) {
+    for (int begin = 0; begin < ends.length(); begin += warp.lanes) {
       const int within = begin + warp.lane;
       const int bag = each_id ? 0 : ends.bag_of(warp, within);
       if (within >= ends.length()) continue;

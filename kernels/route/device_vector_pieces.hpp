@@ -3,6 +3,7 @@
 
 #include "kernels/device_warps.hpp"
 #include "kernels/route/vector_pieces.hpp"
+#include "kernels/sort/balanced_ranges.hpp"
 
 namespace shardmark::kernels::device {
 
@@ -41,8 +42,8 @@ struct VectorKernel {
   Body body;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const int lane = static_cast<int>(i % warp_lanes<Exec>);
-    const std::int64_t row = i / warp_lanes<Exec> * vectors_per_warp;
+    const int lane = static_cast<int>(i % warp_lanes);
+    const std::int64_t row = i / warp_lanes * vectors_per_warp;
     for_block_runs(
         pieces, row, Kokkos::min(row + vectors_per_warp, rows),
         [](const VectorPiece& piece) { return piece.first_row; },
@@ -58,12 +59,12 @@ struct VectorKernel {
   template <int Size>
   KOKKOS_FORCEINLINE_FUNCTION void take(int lane, const VectorPiece& piece, std::int64_t first,
                                         std::int64_t stop) const {
-    const WarpTile tile = tile_of<Exec>(lane, (piece.dim + Size - 1) / Size);
+    const NumberedTile tile = tile_of(lane, (piece.dim + Size - 1) / Size);
     for (std::int64_t bag = first + tile.number; bag < stop; bag += BagsApart::most * tile.tiles()) {
       const BagsApart bags{
           bag, tile.tiles(),
           static_cast<int>(Kokkos::min(((stop - bag - 1) >> tile.others) + 1, std::int64_t{BagsApart::most}))};
-      for (std::int64_t column = tile.lane * Size; column < piece.dim; column += tile.lanes() * Size)
+      for (std::int64_t column = tile.lane * Size; column < piece.dim; column += tile.lanes * Size)
         body(piece, bags, column, Columns<Size>{});
     }
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Included before all else where kernels are compiled with warps on a processor: the lanes of a warp are stacks of
-// their own that take turns in a random order wherever they have to wait for each other. What lanes do not agree on
-// ends the program: one that comes to another collective, or to none. Kernels run one warp after the other, on one
-// thread.
+// Included before all else where kernels of devices are compiled for processors, to test them: the lanes of a warp are
+// stacks of their own that take turns in a random order wherever they have to wait for each other. What lanes do not
+// agree on ends the program: one that comes to another collective, with other lanes or to none, and one that asks for
+// the value of a lane that does not take part. Kernels run one warp after the other, on one thread.
 #define SHARDMARK_EMULATED_WARPS
 
 #include <setjmp.h>
@@ -22,6 +22,7 @@
 namespace shardmark::kernels::emulated {
 
 inline constexpr int warp_size = 32;
+inline constexpr int places_for_warps = 8;
 
 enum class Collective { shuffle, all, any, maximum, match, barrier };
 
@@ -35,23 +36,33 @@ class Warp {
   /// Calls body(lane) for the lanes of one warp.
   void run(const std::function<void(int)>& body) {
     body_ = &body;
-    arrived_ = 0;
+    alive_ = running_ = ~0U;
     stride_ = static_cast<int>(random_() % (warp_size / 2)) * 2 + 1;
-    for (Lane& lane : lanes_) lane.done = false;
     current_ = static_cast<int>(random_() % warp_size);
     leave(caller_, lanes_[current_].place);
-    if (arrived_ > 0) fail("some lanes ended while others waited for them");
   }
+  int lane() const { return current_; }
 
-  /// Gives `value` to all lanes and returns result(values of all lanes, own lane).
-  template <class Result>
-  auto collective(Collective kind, std::uint64_t value, const Result& result) {
-    // Two arrays in turn: who is at the next collective may write while others read those of this one.
-    const int own = current_;
-    std::uint64_t(&values)[warp_size] = values_[generation_ % 2];
-    values[own] = value;
-    wait(kind);
-    return result(values, own);
+  /// Waits until the lanes with a bit in `mask`, this one among them, have come to the same, each with a value of its
+  /// own. Returns what the collective makes of them; that of a shuffle is the value of lane `from`.
+  std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int from = 0) {
+    Lane& own = lanes_[current_];
+    own.kind = kind;
+    own.mask = mask;
+    own.value = value;
+    own.from = from;
+    if (!holds(mask, current_)) fail("a lane is none of those that it waits for");
+    if ((mask & ~alive_) != 0) fail("a lane waits for others that have ended");
+    running_ &= ~(1U << current_);
+    if (have_come(mask, kind)) {
+      const std::uint64_t of_all = joined(kind, mask);
+      for (int lane = 0; lane < warp_size; ++lane)
+        if (holds(mask, lane)) lanes_[lane].result = result_of(lanes_[lane], of_all);
+      running_ |= mask;
+    } else {
+      go_on_with(next());
+    }
+    return own.result;
   }
 
  private:
@@ -60,7 +71,10 @@ class Warp {
     jmp_buf place;  ///< where it goes on
     ucontext_t context{};
     std::unique_ptr<char[]> stack = std::make_unique<char[]>(stack_bytes);
-    bool done = false;
+    Collective kind = Collective::barrier;  ///< that it waits for, with the arguments and the result
+    unsigned mask = 0;
+    int from = 0;
+    std::uint64_t value = 0, result = 0;
   };
 
   Warp() {
@@ -94,44 +108,66 @@ class Warp {
     leave(own.place, warp.caller_);
     for (;;) {
       (*warp.body_)(warp.current_);
-      own.done = true;
-      const int next = warp.next();
-      warp.current_ = next < 0 ? warp.current_ : next;
-      leave(own.place, next < 0 ? warp.caller_ : warp.lanes_[next].place);
+      warp.alive_ &= ~(1U << warp.current_);
+      warp.running_ &= ~(1U << warp.current_);
+      if (warp.alive_ == 0)
+        leave(own.place, warp.caller_);
+      else
+        warp.go_on_with(warp.next());
     }
   }
-  /// Returns the lane that goes on when this one waits or ends, or -1.
+  static bool holds(unsigned mask, int lane) { return (mask >> lane & 1) != 0; }
+  /// Returns the lane that goes on when this one waits or ends.
   int next() const {
     for (int k = 1; k < warp_size; ++k)
-      if (const int lane = (current_ + k * stride_) % warp_size; !lanes_[lane].done) return lane;
-    return -1;
+      if (const int lane = (current_ + k * stride_) % warp_size; holds(running_, lane)) return lane;
+    fail("lanes wait for others that have ended, or wait elsewhere");
   }
-  /// Goes on when all lanes have come to this collective.
-  void wait(Collective kind) {
-    if (arrived_ > 0 && kind != kind_) fail("lanes came to different collectives");
-    kind_ = kind;
-    const std::int64_t own = generation_;
-    if (++arrived_ == warp_size) {
-      arrived_ = 0;
-      ++generation_;
-      return;
+  void go_on_with(int lane) {
+    Lane& own = lanes_[current_];
+    current_ = lane;
+    leave(own.place, lanes_[lane].place);
+  }
+  bool have_come(unsigned mask, Collective kind) const {
+    if ((mask & running_) != 0) return false;
+    for (int lane = 0; lane < warp_size; ++lane)
+      if (holds(mask, lane)) {
+        if (lanes_[lane].mask != mask) return false;
+        if (lanes_[lane].kind != kind) fail("lanes came to different collectives");
+      }
+    return true;
+  }
+  /// Returns what a collective makes of all values, where it does the same for each lane.
+  std::uint64_t joined(Collective kind, unsigned mask) const {
+    std::uint64_t of_all = kind == Collective::all ? 1 : 0;
+    for (int lane = 0; lane < warp_size; ++lane) {
+      if (!holds(mask, lane)) continue;
+      const std::uint64_t value = lanes_[lane].value;
+      if (kind == Collective::all) of_all &= value;
+      if (kind == Collective::any) of_all |= value;
+      if (kind == Collective::maximum) of_all = std::max(of_all, value);
     }
-    while (generation_ == own) {
-      const int from = current_, to = next();
-      if (to < 0) fail("a lane waits for others that have ended");
-      current_ = to;
-      leave(lanes_[from].place, lanes_[to].place);
+    return of_all;
+  }
+  std::uint64_t result_of(const Lane& own, std::uint64_t of_all) const {
+    if (own.kind == Collective::shuffle) {
+      if (!holds(own.mask, own.from)) fail("a lane asks for the value of one that does not take part");
+      return lanes_[own.from].value;
     }
+    if (own.kind != Collective::match) return of_all;
+    std::uint64_t same = 0;
+    for (int lane = 0; lane < warp_size; ++lane)
+      if (holds(own.mask, lane) && lanes_[lane].value == own.value) same |= std::uint64_t{1} << lane;
+    return same;
   }
 
   jmp_buf caller_;
   Lane lanes_[warp_size];
   const std::function<void(int)>* body_ = nullptr;
-  std::uint64_t values_[2][warp_size] = {};
   std::minstd_rand random_{1};
-  int stride_ = 1, current_ = 0, arrived_ = 0;
-  Collective kind_ = Collective::barrier;
-  std::int64_t generation_ = 0;
+  int stride_ = 1, current_ = 0;
+  unsigned alive_ = 0;    ///< a bit for each lane that has not ended
+  unsigned running_ = 0;  ///< .. and waits for no other
 };
 
 /// Calls kernel(i) for the lanes of `count` warps, i ascending from warp to warp.
@@ -156,45 +192,41 @@ T value_of(std::uint64_t bits) {
 
 }  // namespace shardmark::kernels::emulated
 
-// These have CUDA's names and meanings; all lanes take part.
+// These have CUDA's names and meanings.
 template <class T>
-T __shfl_sync(unsigned, T value, int from, int width) {
+T __shfl_sync(unsigned mask, T value, int from, int width) {
   using namespace shardmark::kernels::emulated;
-  return value_of<T>(Warp::get().collective(Collective::shuffle, bits_of(value), [&](const auto& values, int lane) {
-    return values[(lane & ~(width - 1)) | (from & (width - 1))];
-  }));
+  Warp& warp = Warp::get();
+  const int source = (warp.lane() & ~(width - 1)) | (from & (width - 1));
+  return value_of<T>(warp.collective(Collective::shuffle, mask, bits_of(value), source));
 }
-inline int __all_sync(unsigned, bool value) {
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits) {
   using namespace shardmark::kernels::emulated;
-  return Warp::get().collective(Collective::all, value, [](const auto& values, int) {
-    return static_cast<int>(std::ranges::all_of(values, [](std::uint64_t each) { return each != 0; }));
-  });
+  Warp& warp = Warp::get();
+  return value_of<T>(warp.collective(Collective::shuffle, mask, bits_of(value), warp.lane() ^ bits));
 }
-inline int __any_sync(unsigned, bool value) {
+inline int __all_sync(unsigned mask, bool value) {
   using namespace shardmark::kernels::emulated;
-  return Warp::get().collective(Collective::any, value, [](const auto& values, int) {
-    return static_cast<int>(std::ranges::any_of(values, [](std::uint64_t each) { return each != 0; }));
-  });
+  return static_cast<int>(Warp::get().collective(Collective::all, mask, value ? 1 : 0));
 }
-inline int __reduce_max_sync(unsigned, int value) {
+inline int __any_sync(unsigned mask, bool value) {
   using namespace shardmark::kernels::emulated;
-  return Warp::get().collective(Collective::maximum, bits_of(value), [](const auto& values, int) {
-    int most = value_of<int>(values[0]);
-    for (const std::uint64_t each : values) most = std::max(most, value_of<int>(each));
-    return most;
-  });
+  return static_cast<int>(Warp::get().collective(Collective::any, mask, value ? 1 : 0));
 }
-inline unsigned __match_any_sync(unsigned, unsigned long long value) {
+inline int __reduce_max_sync(unsigned mask, int value) {
   using namespace shardmark::kernels::emulated;
-  return Warp::get().collective(Collective::match, value, [&](const auto& values, int) {
-    unsigned same = 0;
-    for (int lane = 0; lane < warp_size; ++lane) same |= values[lane] == value ? 1U << lane : 0U;
-    return same;
-  });
+  const std::uint64_t ascending = static_cast<unsigned>(value) ^ 0x80000000U;  // as unsigned numbers
+  return static_cast<int>(static_cast<unsigned>(Warp::get().collective(Collective::maximum, mask, ascending)) ^
+                          0x80000000U);
+}
+inline unsigned __match_any_sync(unsigned mask, unsigned long long value) {
+  using namespace shardmark::kernels::emulated;
+  return static_cast<unsigned>(Warp::get().collective(Collective::match, mask, value));
 }
 inline void __syncwarp() {
   using namespace shardmark::kernels::emulated;
-  Warp::get().collective(Collective::barrier, 0, [](const auto&, int) { return 0; });
+  Warp::get().collective(Collective::barrier, ~0U, 0);
 }
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
 inline int __ffs(int value) { return __builtin_ffs(value); }

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/device_tiles.hpp"
 #include "kernels/tensor_train/small_gemm.hpp"
 #include "kernels/test/bags.hpp"
 
@@ -98,7 +97,7 @@ std::vector<float> by_team(const Product<T>& product, bool as_device) {
         KOKKOS_LAMBDA(const Policy::member_type& team) { device::small_gemm(team, size, left, right, out, start); });
   else
     Kokkos::parallel_for(
-        "test::small_gemm", device::tiles(space, 1, 32),
+        "test::small_gemm", Policy(space, 1, 1, 32),
         KOKKOS_LAMBDA(const Policy::member_type& team) { small_gemm(team, size, left, right, out, start); });
   return test::host(c);
 }

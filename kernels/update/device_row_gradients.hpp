@@ -4,11 +4,12 @@
 #include <limits>
 
 #include "kernels/device_warps.hpp"
+#include "kernels/sort/balanced_ranges.hpp"
 #include "kernels/update/row_gradients.hpp"
 
 namespace shardmark::kernels::device {
 
-/// Rows with more positions than this are summed before all others, each piece of hot_row_piece positions by threads of
+/// Rows with more positions than this are summed before all others, each piece of hot_row_piece positions by lanes of
 /// its own.
 inline constexpr std::int64_t long_row = 64;
 
@@ -133,28 +134,27 @@ struct ShardRange {
 
 /// Sums the positions of each piece of the long rows, or (Add) the sums of the pieces of each row that has more than
 /// one. The lanes of a warp look for pieces side by side; of each it finds, a warp sums 32 columns, one a lane.
-template <class Exec, class Shard, bool Add>
+template <class Shard, bool Add>
 struct LongRows {
-  static constexpr int lanes = warp_lanes<Exec>;
-  static constexpr int columns = 32;                     ///< that a warp sums
-  static constexpr int window = 32, batch = 2 * window;  ///< numbers of a column that are read side by side
-  using Bounds = Kokkos::LaunchBounds<team_threads, 2>;
-  using Words = Window<Exec, std::uint64_t>[batch / window];
+  static constexpr int columns = warp_lanes;                         ///< that a warp sums
+  static constexpr int window = warp_lanes, batch = 2 * warp_lanes;  ///< numbers of a column that are read side by side
+  using Bounds = Kokkos::LaunchBounds<team_lanes, 2>;
+  using Words = Window<std::uint64_t>[batch / window];
 
   RowSource source;
   ShardRange<Shard> shards;
   std::int64_t numbers;        ///< of pieces
   std::int64_t column_blocks;  ///< of `columns` columns
-  std::int64_t warps;          ///< of a device a quarter of those that fit, which have the registers of all
+  std::int64_t warps;          ///< a quarter of those that the device has places for, which have the registers of all
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const int lane = static_cast<int>(i % lanes);
+    const WarpTile warp = whole_warp(static_cast<int>(i % warp_lanes));
     const std::int64_t items = numbers * column_blocks;
-    for (std::int64_t first = i / lanes; first < items; first += lanes * warps) {
-      const Positions own = find(first + lane * warps, items);
-      for (int from = 0; from < lanes; ++from) {
-        const Positions found{from_lane(own.begin, from, lanes), from_lane(own.end, from, lanes)};
-        if (found.begin < found.end) sum_columns(lane, first + from * warps, found);
+    for (std::int64_t first = i / warp_lanes; first < items; first += warp_lanes * warps) {
+      const Positions own = find(first + warp.lane * warps, items);
+      for (int from = 0; from < warp_lanes; ++from) {
+        const Positions found{warp.from_lane(own.begin, from), warp.from_lane(own.end, from)};
+        if (found.begin < found.end) sum_columns(warp, first + from * warps, found);
       }
     }
   }
@@ -166,20 +166,22 @@ struct LongRows {
     return Add ? source.row_of_second_piece(number) : source.piece(number);
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void sum_columns(int lane, std::int64_t item, const Positions& found) const {
+  KOKKOS_FORCEINLINE_FUNCTION void sum_columns(const WarpTile& warp, std::int64_t item, const Positions& found) const {
     const std::int64_t number = item / column_blocks, first = (item - number * column_blocks) * columns;
     const std::int64_t dim = shards.of(source.key_at(found.begin)).dim;
-    for (std::int64_t column = first + lane; column - lane < Kokkos::min(first + columns, dim); column += lanes) {
+    const int lane = warp.lane;
+    // Once, if there are such columns: nvcc needs more registers for a condition.
+    for (std::int64_t column = first + lane; column - lane < Kokkos::min(first + columns, dim); column += columns) {
       const std::int64_t held = Kokkos::min(column, dim - 1);
-      const float sum = Add ? sum_of_pieces(found, held) : sum_of_positions(lane, found, held);
+      const float sum = Add ? sum_of_pieces(found, held) : sum_of_positions(warp, found, held);
       float* sums = Add ? source.piece_sum(static_cast<std::uint32_t>(found.begin), 0)
                         : source.piece_sums + number * source.stride;
       if (column < dim) sums[column] = sum;
     }
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION float sum_of_positions(int lane, const Positions& piece, std::int64_t column) const {
-    const auto warp = whole_warp<Exec>(lane);
+  KOKKOS_FORCEINLINE_FUNCTION float sum_of_positions(const WarpTile& warp, const Positions& piece,
+                                                     std::int64_t column) const {
     const auto position = [&](const Words& words, int j) {
       return source.position_of(words[j / window].at(warp, j % window));
     };
@@ -232,50 +234,37 @@ struct LongRows {
   }
 };
 
-/// Holds the words of consecutive sorted positions, one in each thread of a tile.
-template <class Exec>
+/// Holds the words of consecutive sorted positions, one in each lane of a tile.
 class TileWords {
  public:
-  /// Reads those of the positions [begin, end), as many as there are threads.
-  KOKKOS_FORCEINLINE_FUNCTION void read(const Tile<Exec>& tile, const std::uint64_t* words, std::uint32_t begin,
+  /// Reads those of the positions [begin, end), as many as there are lanes.
+  KOKKOS_FORCEINLINE_FUNCTION void read(const WarpTile& tile, const std::uint64_t* words, std::uint32_t begin,
                                         std::uint32_t end) {
-    if constexpr (tile_is_thread<Exec>)
-      held_ = words + begin;
-    else
-      tile.for_each_thread([&](int thread, int) {
-        held_ = read_only(words + Kokkos::min(begin + static_cast<std::uint32_t>(thread), end - 1));
-      });
+    held_ = read_only(words + Kokkos::min(begin + static_cast<std::uint32_t>(tile.lane), end - 1));
   }
-
-  KOKKOS_FORCEINLINE_FUNCTION std::uint64_t at([[maybe_unused]] const Tile<Exec>& tile, int i) const {
-    if constexpr (tile_is_thread<Exec>)
-      return held_[i];
-    else
-      return tile.of_thread(held_, i);
-  }
+  KOKKOS_FORCEINLINE_FUNCTION std::uint64_t at(const WarpTile& tile, int i) const { return tile.from_lane(held_, i); }
 
  private:
-  std::conditional_t<tile_is_thread<Exec>, const std::uint64_t*, std::uint64_t> held_{};
+  std::uint64_t held_{};
 };
 
-/// Gives the gradient of one distinct row to the threads of a tile, which hold Chunks chunks of four columns each at a
+/// Gives the gradient of one distinct row to the lanes of a tile, which hold Chunks chunks of four columns each at a
 /// time.
-template <class Exec, int Chunks>
+template <int Chunks>
 struct RowColumns {
-  using Space = Exec;
   static constexpr int chunks = Chunks;
   static constexpr int batch = Chunks == 1 ? 4 : 2;  ///< vectors that are read side by side
-  /// Is what a thread holds of a row: chunk k of thread t of the tile begins at column (k width + t) 4.
-  using Held = Chunk<float, 4>[Tile<Exec>::kept][Chunks];
+  /// Is what a lane holds of a row: its chunk k begins at column (k lanes + lane) 4.
+  using Held = Chunk<float, 4>[Chunks];
 
-  Tile<Exec> tile;
+  WarpTile tile;
   const RowSource& source;
   std::uint32_t begin, end;  ///< its positions, in sorted order
-  TileWords<Exec> words;     ///< of the first of them
+  TileWords words;           ///< of the first of them
   int dim;
 
-  /// Returns how many columns the tile holds at a time; with one chunk a thread that is all of a row.
-  KOKKOS_FORCEINLINE_FUNCTION int span() const { return 4 * Chunks * tile.width; }
+  /// Returns how many columns the tile holds at a time: with one chunk a lane, all of a row.
+  KOKKOS_FORCEINLINE_FUNCTION int span() const { return 4 * Chunks * tile.lanes; }
   KOKKOS_FORCEINLINE_FUNCTION bool held_at_once() const { return Chunks == 1 || dim <= span(); }
 
   /// Calls body(first column) for each of the spans that make up the row.
@@ -287,40 +276,35 @@ struct RowColumns {
       for (int first = 0; first < dim; first += span()) body(first);
   }
 
-  /// Calls body(element of Held, chunk, column) for each chunk held of the columns from `first` on.
+  /// Calls body(chunk, column) for each chunk held of the columns from `first` on.
   template <class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_each_chunk(int first, const Body& body) const {
-    tile.for_each_thread([&](int thread, int own) {
-      SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
-        const int column = column_of(first, thread, k);
-        if (column < dim) body(own, k, column);
-      }
-    });
+    SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
+      const int column = column_of(first, k);
+      if (column < dim) body(k, column);
+    }
   }
 
-  /// Sets `held` to the columns of g(u) from `first` on. Most rows have one position, whose place is at hand; nothing
+  /// Sets `sum` to the columns of g(u) from `first` on. Most rows have one position, whose place is at hand; nothing
   /// waits for its vector before those of the next positions are on their way.
-  KOKKOS_FORCEINLINE_FUNCTION void gradient(int first, Held& held) const {
+  KOKKOS_FORCEINLINE_FUNCTION void gradient(int first, Held& sum) const {
     const bool is_long = end - begin > long_row;
     const int length = is_long ? 1 : static_cast<int>(end - begin);
     const std::int64_t place = source.position_of(words.at(tile, 0));
     const float* vector = is_long ? source.piece_sum(begin, 0) : source.vector(place);
     const float weight = source.weights == nullptr || is_long ? 1.0F : source.weights[place];
-    tile.for_each_thread([&](int thread, int own) {
-      auto& sum = held[own];
-      read(first, thread, vector, sum);
-      TileWords<Exec> some = words;
-      for (int i = 1; i < length; i += batch) {
-        std::int64_t places[batch];
-        find_places(i, length, some, places);
-        Chunk<float, 4> values[batch][Chunks];
-        read(first, thread, length - i, places, values);
-        if (source.weights != nullptr) weigh(length - i, places, values);
-        if (i == 1) begin_sum(weight, sum);
-        SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) add(values[j], sum);
-      }
-      if (length == 1) begin_sum(weight, sum);
-    });
+    read(first, vector, sum);
+    TileWords some = words;
+    for (int i = 1; i < length; i += batch) {
+      std::int64_t places[batch];
+      find_places(i, length, some, places);
+      Held values[batch];
+      read(first, length - i, places, values);
+      if (source.weights != nullptr) weigh(length - i, places, values);
+      if (i == 1) begin_sum(weight, sum);
+      SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) add(values[j], sum);
+    }
+    if (length == 1) begin_sum(weight, sum);
   }
 
   /// Calls body(column, g(u) of it and the next three) for each chunk of the row.
@@ -329,39 +313,36 @@ struct RowColumns {
     for_each_span([&](int first) {
       Held held;
       gradient(first, held);
-      for_each_chunk(first, [&](int own, int k, int column) { body(column, held[own][k]); });
+      for_each_chunk(first, [&](int k, int column) { body(column, held[k]); });
     });
   }
 
  private:
-  KOKKOS_FORCEINLINE_FUNCTION int column_of(int first, int thread, int k) const {
-    return first + 4 * (k * tile.width + thread);
-  }
+  KOKKOS_FORCEINLINE_FUNCTION int column_of(int first, int k) const { return first + 4 * (k * tile.lanes + tile.lane); }
 
   /// Finds the places of the positions from number i on, those behind the last as the last. `some` are the words from
-  /// the last multiple of the tile's width before i on.
-  KOKKOS_FORCEINLINE_FUNCTION void find_places(int i, int length, TileWords<Exec>& some,
+  /// the last multiple of the tile's lanes before i on.
+  KOKKOS_FORCEINLINE_FUNCTION void find_places(int i, int length, TileWords& some,
                                                std::int64_t (&places)[batch]) const {
     SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
-      const int at = Kokkos::min(i + j, length - 1) & (tile.width - 1);
+      const int at = Kokkos::min(i + j, length - 1) & (tile.lanes - 1);
       if (at == 0 && i + j < length) some.read(tile, source.words, begin + static_cast<std::uint32_t>(i + j), end);
       places[j] = source.position_of(some.at(tile, at));
     }
   }
 
   /// Reads the chunks of one vector, which may lie anywhere.
-  KOKKOS_FORCEINLINE_FUNCTION void read(int first, int thread, const float* vector,
-                                        Chunk<float, 4> (&values)[Chunks]) const {
+  KOKKOS_FORCEINLINE_FUNCTION void read(int first, const float* vector, Held& values) const {
     SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
-      const int column = column_of(first, thread, k);
+      const int column = column_of(first, k);
       values[k] = {};
       if (column < dim) values[k] = read_four(vector + column, dim - column);
     }
   }
   /// Reads the chunks of `count` vectors, at most those that are given, and 0 in place of others; vectors that lie as
   /// they should without a choice between two of them.
-  KOKKOS_FORCEINLINE_FUNCTION void read(int first, int thread, int count, const std::int64_t (&places)[batch],
-                                        Chunk<float, 4> (&values)[batch][Chunks]) const {
+  KOKKOS_FORCEINLINE_FUNCTION void read(int first, int count, const std::int64_t (&places)[batch],
+                                        Held (&values)[batch]) const {
     const float* vectors[batch];
     SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) vectors[j] = source.vector(places[j]);
     bool in_chunks = dim % 4 == 0;
@@ -372,19 +353,18 @@ struct RowColumns {
     if (in_chunks) {
       SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
         SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
-          const int column = column_of(first, thread, k);
+          const int column = column_of(first, k);
           if (j < count && column < dim) values[j][k] = load_read_only<4>(vectors[j] + column);
         }
       }
     } else {
       SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
-        if (j < count) read(first, thread, vectors[j], values[j]);
+        if (j < count) read(first, vectors[j], values[j]);
       }
     }
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void weigh(int count, const std::int64_t (&places)[batch],
-                                         Chunk<float, 4> (&values)[batch][Chunks]) const {
+  KOKKOS_FORCEINLINE_FUNCTION void weigh(int count, const std::int64_t (&places)[batch], Held (&values)[batch]) const {
     SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
       const float weight = j < count ? source.weights[places[j]] : 0.0F;
       SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
@@ -392,12 +372,12 @@ struct RowColumns {
       }
     }
   }
-  KOKKOS_FORCEINLINE_FUNCTION static void begin_sum(float weight, Chunk<float, 4> (&first)[Chunks]) {
+  KOKKOS_FORCEINLINE_FUNCTION static void begin_sum(float weight, Held& first) {
     SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
       SHARDMARK_UNROLL for (int c = 0; c < 4; ++c) first[k].at[c] = 0.0F + weight * first[k].at[c];
     }
   }
-  KOKKOS_FORCEINLINE_FUNCTION static void add(const Chunk<float, 4> (&values)[Chunks], Chunk<float, 4> (&sum)[Chunks]) {
+  KOKKOS_FORCEINLINE_FUNCTION static void add(const Held& values, Held& sum) {
     SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
       SHARDMARK_UNROLL for (int c = 0; c < 4; ++c) sum[k].at[c] += values[k].at[c];
     }
@@ -406,15 +386,13 @@ struct RowColumns {
 
 /// Computes the gradients of the rows of some shards, a tile for each, and passes them to
 /// consume(shard, u, row, columns). Sums in the order of the host's kernel; `row` is local to the shard.
-template <class Exec, class Shard, int Chunks, class Consume>
+template <class Shard, int Chunks, class Consume>
 struct RowGradientKernel {
   RowSource source;
   ShardRange<Shard> shards;
-  int width;
   Consume consume;
 
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(const Team& team) const {
+  KOKKOS_FUNCTION void operator()(const WarpTile& tile, std::int64_t tile_number, std::int64_t tile_count) const {
     const std::int64_t rows = *source.total;
     const auto key_of = [&](std::int64_t u) { return source.key_at(source.segments[u]); };
     const auto row_from = [&](std::int64_t key) {
@@ -422,15 +400,14 @@ struct RowGradientKernel {
     };
     const std::uint32_t first = shards.first_key == 0 ? 0 : row_from(shards.first_key);
     const auto stop = shards.end_key == shards.no_end ? static_cast<std::uint32_t>(rows) : row_from(shards.end_key);
-    const std::int64_t number = first + tile_number(team);
+    const std::int64_t number = first + tile_number;
     if (number >= stop) return;
-    const Tile<Exec> tile{width};
-    const auto tiles = static_cast<std::uint32_t>(tile_count(team));
+    const auto tiles = static_cast<std::uint32_t>(tile_count);
     const auto next_of = [&](std::uint32_t u) { return u + Kokkos::min(tiles, stop - u); };
     // The words of the next row and the bounds of the one behind it are on their way while this one is worked on.
     auto u = static_cast<std::uint32_t>(number), next = next_of(u);
     Span at = bounds(u, stop), behind = bounds(next, stop);
-    TileWords<Exec> words, next_words;
+    TileWords words, next_words;
     words.read(tile, source.words, at.begin, at.end);
     for (;;) {
       next_words.read(tile, source.words, behind.begin, behind.end);
@@ -439,7 +416,7 @@ struct RowGradientKernel {
       const std::int64_t key = source.key_of(words.at(tile, 0));
       const Shard& shard = shards.of(key);
       consume(shard, u, key - shard.first_key,
-              RowColumns<Exec, Chunks>{tile, source, at.begin, at.end, words, static_cast<int>(shard.dim)});
+              RowColumns<Chunks>{tile, source, at.begin, at.end, words, static_cast<int>(shard.dim)});
       if (next == stop) return;
       u = next;
       next = later;
@@ -479,10 +456,9 @@ RowSource row_source(const std::string& label, const Exec& exec, const RowGradie
                          workspace.partial_sums.first(numbers.count * stride).data(),
                          stride};
   const auto launch = [&]<bool Add>(std::bool_constant<Add>, std::int64_t pieces) {
-    using Kernel = LongRows<Exec, Shard, Add>;
+    using Kernel = LongRows<Shard, Add>;
     const std::int64_t column_blocks = (list.largest_dim + Kernel::columns - 1) / Kernel::columns;
-    const std::int64_t places = Kernel::lanes == 1 ? exec.concurrency() : exec.concurrency() / (4 * Kernel::lanes);
-    const std::int64_t warps = std::min(pieces * column_blocks, places);
+    const std::int64_t warps = std::min(pieces * column_blocks, places_for_warps(exec) / 4);
     for_lanes<typename Kernel::Bounds>(
         label + "_long_rows", exec, warps,
         Kernel{source, {list.shards.data(), list.count()}, pieces, column_blocks, warps});
@@ -496,20 +472,20 @@ RowSource row_source(const std::string& label, const Exec& exec, const RowGradie
 template <class Consume>
 inline constexpr std::int64_t vectors_kept = 0;
 
-/// Passes the gradients of the rows of some shards, of at most largest_dim columns, to `consume`. Threads hold a chunk
+/// Passes the gradients of the rows of some shards, of at most largest_dim columns, to `consume`. Lanes hold a chunk
 /// of rows of up to 32 columns, for more rows that wait at a time, and two of wider ones, for fewer instructions a row;
 /// rows of more than 256 columns are held in parts.
 template <class Exec, class Shard, class Consume>
 void for_each_row(const std::string& label, const Exec& exec, const RowSource& source, const ShardRange<Shard>& shards,
                   std::int64_t largest_dim, const Consume& consume) {
   const auto launch = [&]<int Chunks>(std::integral_constant<int, Chunks>) {
-    const int width = tile_width((largest_dim + 4 * Chunks - 1) / (4 * Chunks));
+    const int lanes = tile_lanes((largest_dim + 4 * Chunks - 1) / (4 * Chunks));
     constexpr std::int64_t chunks_kept = Chunks * (2 + vectors_kept<Consume>);
-    // Of 64, 80 and 128 registers a thread: with fewer, what is kept of a row spills.
+    // Of 64, 80 and 128 registers a lane: with fewer, what is kept of a row spills.
     constexpr int teams = chunks_kept == 2 ? 4 : chunks_kept <= 4 ? 3 : 2;
-    using Bounds = Kokkos::LaunchBounds<team_threads, teams>;
-    Kokkos::parallel_for(label, resident_tiles<Bounds>(exec, source.most_positions, width, teams),
-                         RowGradientKernel<Exec, Shard, Chunks, Consume>{source, shards, width, consume});
+    using Bounds = Kokkos::LaunchBounds<team_lanes, teams>;
+    for_tiles<Bounds>(label, exec, std::min(source.most_positions, places_for_tiles(exec, lanes, teams)), lanes,
+                      RowGradientKernel<Shard, Chunks, Consume>{source, shards, consume});
   };
   if (largest_dim <= 32)
     launch(std::integral_constant<int, 1>{});

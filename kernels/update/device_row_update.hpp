@@ -7,7 +7,7 @@
 
 namespace shardmark::kernels::device {
 
-/// Holds a span of the columns of one row in the threads of a tile: its values w, gradient g and state m and v.
+/// Holds a span of the columns of one row in the lanes of a tile: its values w, gradient g and state m and v.
 template <class Step, class Value, class Columns>
 struct RowInTile {
   static constexpr std::int64_t vectors = choice_of(Step::kind).vectors, scalars = choice_of(Step::kind).scalars;
@@ -17,7 +17,7 @@ struct RowInTile {
   DecayFactors decay;
   Value* values;
   float* state;
-  Chunk<Value, 4> w[Tile<typename Columns::Space>::kept][Columns::chunks];
+  Chunk<Value, 4> w[Columns::chunks];
   Held g, m, v;
 
   KOKKOS_FORCEINLINE_FUNCTION RowInTile(const Columns& of, const DecayFactors& factors, const UpdateShard& shard,
@@ -36,28 +36,26 @@ struct RowInTile {
   }
   KOKKOS_FORCEINLINE_FUNCTION void read_row(int first) {
     const int dim = columns.dim;
-    columns.for_each_chunk(first, [&](int own, int k, int c) {
-      w[own][k] = read_four(values + c, dim - c);
-      if constexpr (vectors > 0) m[own][k] = read_four(state + c, dim - c);
-      if constexpr (vectors > 1) v[own][k] = read_four(state + dim + c, dim - c);
+    columns.for_each_chunk(first, [&](int k, int c) {
+      w[k] = read_four(values + c, dim - c);
+      if constexpr (vectors > 0) m[k] = read_four(state + c, dim - c);
+      if constexpr (vectors > 1) v[k] = read_four(state + dim + c, dim - c);
     });
   }
   KOKKOS_FORCEINLINE_FUNCTION void read_gradient(int first) {
     columns.gradient(first, g);
     if (decay.l2 != 0.0F)
-      columns.for_each_chunk(first, [&](int own, int k, int) {
-        SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) g[own][k].at[i] =
-            fused(decay.l2, to_float(w[own][k].at[i]), g[own][k].at[i]);
+      columns.for_each_chunk(first, [&](int k, int) {
+        SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) g[k].at[i] = fused(decay.l2, to_float(w[k].at[i]), g[k].at[i]);
       });
   }
 
-  /// Adds to `sums` of each thread what its columns from `first` on add to the sums of the row.
-  KOKKOS_FORCEINLINE_FUNCTION void add(const Step& step, int first,
-                                       float (&sums)[2][Tile<typename Columns::Space>::kept]) const {
-    columns.for_each_chunk(first, [&](int own, int k, int c) {
+  /// Adds to `sums` of each lane what its columns from `first` on add to the sums of the row.
+  KOKKOS_FORCEINLINE_FUNCTION void add(const Step& step, int first, float (&sums)[2]) const {
+    columns.for_each_chunk(first, [&](int k, int c) {
       SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) {
-        const auto e = element(own, k, i);
-        if (c + i < columns.dim) step.add(e.w, e.g, e.m, e.v, sums[0][own], sums[1][own]);
+        const auto e = element(k, i);
+        if (c + i < columns.dim) step.add(e.w, e.g, e.m, e.v, sums[0], sums[1]);
       }
     });
   }
@@ -66,17 +64,17 @@ struct RowInTile {
   template <class RowStep>
   KOKKOS_FORCEINLINE_FUNCTION void apply(const RowStep& step, int first, const Rounding<Value>& rounding) {
     const int dim = columns.dim;
-    columns.for_each_chunk(first, [&](int own, int k, int c) {
+    columns.for_each_chunk(first, [&](int k, int c) {
       Chunk<Value, 4> next;
       SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) {
-        auto e = element(own, k, i);
+        auto e = element(k, i);
         next.at[i] = rounding.rounded(fused(-decay.decoupled, e.w, step(e.w, e.g, e.m, e.v)), c + i);
-        if constexpr (vectors > 0) m[own][k].at[i] = e.m;
-        if constexpr (vectors > 1) v[own][k].at[i] = e.v;
+        if constexpr (vectors > 0) m[k].at[i] = e.m;
+        if constexpr (vectors > 1) v[k].at[i] = e.v;
       }
       write_four(values + c, next, dim - c);
-      if constexpr (vectors > 0) write_four(state + c, m[own][k], dim - c);
-      if constexpr (vectors > 1) write_four(state + dim + c, v[own][k], dim - c);
+      if constexpr (vectors > 0) write_four(state + c, m[k], dim - c);
+      if constexpr (vectors > 1) write_four(state + dim + c, v[k], dim - c);
     });
   }
 
@@ -84,16 +82,16 @@ struct RowInTile {
   struct Element {
     float w, g, m, v;
   };
-  KOKKOS_FORCEINLINE_FUNCTION Element element(int own, int k, int i) const {
-    Element e{to_float(w[own][k].at[i]), g[own][k].at[i], 0.0F, 0.0F};
-    if constexpr (vectors > 0) e.m = m[own][k].at[i];
-    if constexpr (vectors > 1) e.v = v[own][k].at[i];
+  KOKKOS_FORCEINLINE_FUNCTION Element element(int k, int i) const {
+    Element e{to_float(w[k].at[i]), g[k].at[i], 0.0F, 0.0F};
+    if constexpr (vectors > 0) e.m = m[k].at[i];
+    if constexpr (vectors > 1) e.v = v[k].at[i];
     return e;
   }
 };
 
 /// Updates rows whose optimizer and value type the compiler knows.
-template <class Exec, class Step, class Value>
+template <class Step, class Value>
 struct UpdateRows {
   Step step;
   DecayFactors decay;
@@ -111,13 +109,11 @@ struct UpdateRows {
         held.apply(step, first, Rounding<Value>(now, shard, row));
       });
     } else {
-      constexpr int kept = Tile<Exec>::kept;
       constexpr bool has_scalar = choice_of(Step::kind).scalars > 0;
       const bool with_given = shard.dim != shard.full_dim && given != nullptr;
-      float scalars[kept] = {}, sums[2][kept] = {};
-      columns.tile.for_each_thread([&](int thread, int own) {
-        if (has_scalar && thread == 0) scalars[own] = load_global<1>(held.scalar()).at[0];
-      });
+      const bool first_lane = columns.tile.lane == 0;
+      float of_first_lane = 0, sums[2] = {};
+      if (has_scalar && first_lane) of_first_lane = load_global<1>(held.scalar()).at[0];
       if (columns.held_at_once() || !with_given)
         columns.for_each_span([&](int first) {
           held.read(first);
@@ -131,24 +127,22 @@ struct UpdateRows {
         whole.first = columns.tile.sum(sums[0]);
         if (row_sum_count(Step::kind) > 1) whole.second = columns.tile.sum(sums[1]);
       }
-      float scalar = has_scalar ? columns.tile.of_first(scalars) : 0.0F;
+      float scalar = has_scalar ? columns.tile.from_lane(of_first_lane, 0) : 0.0F;
       const auto row_step = step.for_row(whole, static_cast<float>(shard.full_dim), scalar);
       columns.for_each_span([&](int first) {
         if (!columns.held_at_once()) held.read(first);
         held.apply(row_step, first, Rounding<Value>(now, shard, row));
       });
-      columns.tile.for_each_thread([&](int thread, int) {
-        if (has_scalar && thread == 0) store_global<1>(held.scalar(), Chunk<float, 1>{{scalar}});
-      });
+      if (has_scalar && first_lane) store_global<1>(held.scalar(), Chunk<float, 1>{{scalar}});
     }
   }
 };
 
-template <class Exec, class Step, class Value>
-inline constexpr std::int64_t vectors_kept<UpdateRows<Exec, Step, Value>> = choice_of(Step::kind).vectors;
+template <class Step, class Value>
+inline constexpr std::int64_t vectors_kept<UpdateRows<Step, Value>> = choice_of(Step::kind).vectors;
 
 /// Stores the sums of rows held in parts whose optimizer and value type the compiler knows.
-template <class Exec, class Step, class Value>
+template <class Step, class Value>
 struct StoreSumsOfRows {
   Step step;
   DecayFactors decay;
@@ -160,7 +154,7 @@ struct StoreSumsOfRows {
                                               const Columns& columns) const {
     if (shard.dim == shard.full_dim) return;
     RowInTile<Step, Value, Columns> held(columns, decay, shard, row);
-    float own_sums[2][Tile<Exec>::kept] = {};
+    float own_sums[2] = {};
     columns.for_each_span([&](int first) {
       if (Step::kind == OptimizerKind::lamb || decay.l2 != 0.0F) held.read_row(first);
       held.read_gradient(first);
@@ -168,15 +162,13 @@ struct StoreSumsOfRows {
     });
     for (int k = 0; k < row_sum_count(Step::kind); ++k) {
       const auto sum = static_cast<double>(columns.tile.sum(own_sums[k]));
-      columns.tile.for_each_thread([&](int thread, int) {
-        if (thread == 0) sums[u * per_row + k] = sum;
-      });
+      if (columns.tile.lane == 0) sums[u * per_row + k] = sum;
     }
   }
 };
 
-template <class Exec, class Step, class Value>
-inline constexpr std::int64_t vectors_kept<StoreSumsOfRows<Exec, Step, Value>> = choice_of(Step::kind).vectors;
+template <class Step, class Value>
+inline constexpr std::int64_t vectors_kept<StoreSumsOfRows<Step, Value>> = choice_of(Step::kind).vectors;
 
 /// Calls body(step, value of the type of the rows, shards, their largest dim) for each run of consecutive shards with
 /// the same optimizer and value type, most often one: each is a launch, whose step the host has computed.

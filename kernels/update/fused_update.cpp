@@ -65,8 +65,8 @@ void fused_update(const Exec& exec, const RowGradients<Exec>& gradients, const S
         shards, step,
         [&](const auto& rule, auto value, const auto& decay, const auto& range, std::int64_t largest_dim) {
           device::for_each_row(label, exec, source, range, largest_dim,
-                               device::UpdateRows<Exec, std::decay_t<decltype(rule)>, decltype(value)>{
-                                   rule, decay, step, sums, given.per_row});
+                               device::UpdateRows<std::decay_t<decltype(rule)>, decltype(value)>{rule, decay, step,
+                                                                                                 sums, given.per_row});
         });
   } else {
     for_each_row_gradient(label, exec, gradients, shards, workspace, ApplyOptimizer<Exec>{step, given});

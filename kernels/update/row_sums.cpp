@@ -57,9 +57,8 @@ void row_sums(const Exec& exec, const RowGradients<Exec>& gradients, const Shard
         [&](const auto& rule, auto value, const auto& decay, const auto& range, std::int64_t largest_dim) {
           using Step = std::decay_t<decltype(rule)>;
           if constexpr (row_sum_count(Step::kind) > 0)
-            device::for_each_row(
-                label, exec, source, range, largest_dim,
-                device::StoreSumsOfRows<Exec, Step, decltype(value)>{rule, decay, sums.data(), per_row});
+            device::for_each_row(label, exec, source, range, largest_dim,
+                                 device::StoreSumsOfRows<Step, decltype(value)>{rule, decay, sums.data(), per_row});
         });
   } else {
     for_each_row_gradient(label, exec, gradients, shards, workspace, StoreRowSums<Exec>{step, sums, per_row});
