@@ -22,7 +22,7 @@ Plan named_plan(const std::string& name_or_file, std::span<const Table> tables, 
     throw InputError(fmt::format("plan '{}' is neither a file nor a planner; {}planners: {}", name_or_file,
                                  suggestion(name_or_file, names), fmt::join(names, ", ")));
   }
-  Plan plan = read_plan(name_or_file, tables, features);
+  Plan plan = read_plan(name_or_file, tables, features, request.scale);
   if (plan.ranks != request.ranks)
     throw InputError(
         fmt::format("{}: the plan is for {} ranks, the job has {}", name_or_file, plan.ranks, request.ranks));

@@ -97,6 +97,7 @@ struct RankLoad {
 
   std::int64_t bytes() const { return table_bytes + state_bytes; }
   RankLoad& operator+=(const RankLoad& other);
+  bool operator==(const RankLoad&) const = default;
 };
 
 /// Returns the bytes of that many rows and columns of a table as it is stored, with their optimizer state; of all of it

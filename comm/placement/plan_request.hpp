@@ -21,6 +21,7 @@ struct PlanRequest {
   std::int64_t replicate_rows = 6000;  ///< tables of at most so many rows are copied to every rank by mixed planners
   std::int64_t global_batch = 16384;   ///< samples of a step, of all ranks
   IdStatistics ids = {};               ///< how they are drawn
+  std::int64_t scale = 1;              ///< by which the rows of the tables were divided; plan files may be of all rows
   Movement movement = {};              ///< how the data of the plan will move
   std::optional<std::int64_t> memory = {};  ///< bytes that a rank has for tables, state, buffers; absent: no limit
   const MachineModel* machine =

@@ -12,6 +12,10 @@
 namespace shardmark::placement {
 namespace {
 
+bool rows_may_travel(RowTransfer transfer) {
+  return transfer == RowTransfer::unique_rows || transfer == RowTransfer::automatic;
+}
+
 /// What a storage that keeps whole tables asks of their placement. Throws what its parts throw, too.
 void require_whole_table(const std::string& plan, const TablePlacement& placement, const Table& table) {
   const StorageChoice& storage = storage_of(table);
@@ -71,48 +75,74 @@ void require_whole_rows(const Plan& plan, std::size_t number, const Table& table
   }
 }
 
+void require_dedup(const Movement& movement) {
+  if (movement.dedup != Dedup::automatic && movement.dedup != Dedup::off && !rows_may_travel(movement.transfer))
+    throw InputError(
+        fmt::format("dedup {}: transfer {} sends pooled vectors, not rows; use transfer unique_rows or auto",
+                    name_of(movement.dedup), name_of(movement.transfer)));
+}
+
+void require_trainable(const Table& table) {
+  if (table.value_type == ValueType::int8 && table.optimizer.kind != OptimizerKind::none)
+    throw InputError(fmt::format("table {}: int8 rows can be looked up but not trained by {}; use --optimizer none",
+                                 table.name, name_of(table.optimizer.kind)));
+}
+
+/// Max pooling needs whole bags where it pools.
+void require_whole_bags(const Plan& plan, const Feature& feature, const Table& table, const Movement& movement) {
+  if (feature.pooling != Pooling::max) return;
+  const TablePlacement& placement = plan.tables[static_cast<std::size_t>(feature.table)];
+  if (placement.hot_rows > 0)
+    throw InputError(
+        fmt::format("plan {} copies the first {} rows of table {} to every rank, but feature {} pools by max, whose "
+                    "gradient goes to the largest row of the whole bag; parts of bags, pooled from hot rows and from "
+                    "others, are added: use a plan without hot_rows",
+                    plan.name, placement.hot_rows, table.name, feature.name));
+  if (rows_may_travel(movement.transfer)) return;
+  if (std::ranges::any_of(placement.shards, [&](const Shard& s) { return s.rows.count() < table.rows; }))
+    throw InputError(
+        fmt::format("plan {} splits table {} by rows, but feature {} pools by max, whose gradient goes to "
+                    "the largest row of the whole bag; {} adds parts of bags: use transfer unique_rows, or a plan that "
+                    "keeps its rows together",
+                    plan.name, table.name, feature.name, name_of(movement.transfer)));
+}
+
+/// Calls check(require) for each of the rules; `require` throws InputError where it is broken.
+template <class Check>
+void for_each_rule(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
+                   const Movement& movement, const Check& check) {
+  check([&] { require_dedup(movement); });
+  if (adds_on_the_way(movement.transfer))
+    for (const Feature& feature : features)
+      check([&] { require_sums(plan, feature.table, tables[feature.table], movement); });
+  for (const Table& table : tables) check([&] { require_trainable(table); });
+  for (std::size_t t = 0; t < tables.size(); ++t) check([&] { require_whole_rows(plan, t, tables[t]); });
+  const std::vector<Table> stored_tables = stored(tables, plan);
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    if (!storage_of(stored_tables[t]).splits)
+      check([&] { require_whole_table(plan.name, plan.tables[t], stored_tables[t]); });
+  for (const Feature& feature : features)
+    check([&] { require_whole_bags(plan, feature, tables[feature.table], movement); });
+}
+
 }  // namespace
 
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                        const Movement& movement) {
-  const RowTransfer transfer = movement.transfer;
-  const Dedup dedup = movement.dedup;
-  const bool rows_may_travel = transfer == RowTransfer::unique_rows || transfer == RowTransfer::automatic;
-  if (dedup != Dedup::automatic && dedup != Dedup::off && !rows_may_travel)
-    throw InputError(
-        fmt::format("dedup {}: transfer {} sends pooled vectors, not rows; use transfer unique_rows or auto",
-                    name_of(dedup), name_of(transfer)));
-  for (const Feature& feature : features)
-    if (adds_on_the_way(transfer)) {
-      const auto number = static_cast<std::size_t>(feature.table);
-      require_sums(plan, number, tables[number], movement);
+  for_each_rule(plan, tables, features, movement, [](const auto& require) { require(); });
+}
+
+std::vector<std::string> unsupported(const Plan& plan, const std::vector<Table>& tables,
+                                     const std::vector<Feature>& features, const Movement& movement) {
+  std::vector<std::string> problems;
+  for_each_rule(plan, tables, features, movement, [&](const auto& require) {
+    try {
+      require();
+    } catch (const InputError& error) {
+      if (std::ranges::find(problems, error.what()) == problems.end()) problems.emplace_back(error.what());
     }
-  for (const Table& table : tables)
-    if (table.value_type == ValueType::int8 && table.optimizer.kind != OptimizerKind::none)
-      throw InputError(fmt::format("table {}: int8 rows can be looked up but not trained by {}; use --optimizer none",
-                                   table.name, name_of(table.optimizer.kind)));
-  for (std::size_t t = 0; t < tables.size(); ++t) require_whole_rows(plan, t, tables[t]);
-  const std::vector<Table> stored_tables = stored(tables, plan);
-  for (std::size_t t = 0; t < tables.size(); ++t)
-    if (!storage_of(stored_tables[t]).splits) require_whole_table(plan.name, plan.tables[t], stored_tables[t]);
-  for (const Feature& feature : features) {
-    if (feature.pooling != Pooling::max) continue;
-    const auto number = static_cast<std::size_t>(feature.table);
-    const Table& table = tables[number];
-    if (const std::int64_t hot = plan.tables[number].hot_rows; hot > 0)
-      throw InputError(
-          fmt::format("plan {} copies the first {} rows of table {} to every rank, but feature {} pools by max, whose "
-                      "gradient goes to the largest row of the whole bag; parts of bags, pooled from hot rows and from "
-                      "others, are added: use a plan without hot_rows",
-                      plan.name, hot, table.name, feature.name));
-    if (rows_may_travel) continue;
-    if (std::ranges::any_of(plan.tables[number].shards, [&](const Shard& s) { return s.rows.count() < table.rows; }))
-      throw InputError(fmt::format(
-          "plan {} splits table {} by rows, but feature {} pools by max, whose gradient goes to "
-          "the largest row of the whole bag; {} adds parts of bags: use transfer unique_rows, or a plan that "
-          "keeps its rows together",
-          plan.name, table.name, feature.name, name_of(transfer)));
-  }
+  });
+  return problems;
 }
 
 }  // namespace shardmark::placement

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "comm/placement/plan.hpp"
 #include "comm/placement/traffic/movement.hpp"
 #include "reference/table.hpp"
@@ -22,5 +25,9 @@ namespace shardmark::placement {
 ///   - a dedup other than off and auto needs a transfer that sends rows.
 void require_supported(const Plan& plan, const std::vector<Table>& tables, const std::vector<Feature>& features,
                        const Movement& movement);
+
+/// Returns all that require_supported() would throw one after the other.
+std::vector<std::string> unsupported(const Plan& plan, const std::vector<Table>& tables,
+                                     const std::vector<Feature>& features, const Movement& movement);
 
 }  // namespace shardmark::placement

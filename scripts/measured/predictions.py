@@ -93,6 +93,23 @@ def trust(results):
             f"{percent(max(each['regret'] for each in told))} slower than the fastest.")
 
 
+def usual_errors(results_of):
+    """What the program says of its predictions (results/usual_error.cpp): on calibrated machines, between their hosts, and on
+    described ones the published steps that chose nothing."""
+    errors = {}
+    for results in results_of:
+        if results.campaign.kind == "predictions" and (told := qualities(results)):
+            everything = results.predictions[None]
+            errors["between_hosts" if results.campaign.links else "one_node"] = {
+                "cases": everything["cases"], "workloads": len(told), "ranks": results.records[0]["ranks"],
+                "mean_error": round(everything["mean_error"], 4)}
+        if results.campaign.kind == "holdout":
+            held_out = [abs(published_error(record)) for record in results.records if record["held_out"]]
+            if held_out:
+                errors["described"] = {"cases": len(held_out), "mean_error": round(statistics.mean(held_out), 4)}
+    return errors
+
+
 def cases_table(cases):
     rows = [[f"`{plan_of(record)}`", interval(record["step_ms"]), *(["-", "-"] if record["error"] is None
              else [figure(record["predicted_ms"]), signed(record["error"])]), f"stopped {record['stopped']}" if "stopped" in record else ""]

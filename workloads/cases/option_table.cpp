@@ -53,6 +53,15 @@ Option async() {
   return option;
 }
 
+/// Makes --batch-per-rank, from which the global batch follows once the ranks are known.
+Option batch_per_rank() {
+  Option option = option_of(OptionGroup::tables, "batch_per_rank", "samples per step of each rank, in place of batch",
+                            &Workload::batch_per_rank, positive);
+  option.get = nullptr;
+  option.sets = {"batch"};
+  return option;
+}
+
 /// Wraps an option of which 0 would stop every batch: rule says why.
 Option above_zero(Option option, std::string_view rule) {
   option.set = [set = option.set, rule](RunOptions& run, Case& config, const std::string& text) {
@@ -102,6 +111,7 @@ std::vector<Option> table() {
                 &Async::bound, {.word = "auto"}),
 
       option_of(tables, "batch", "samples per step over all ranks", &Workload::global_batch, positive),
+      batch_per_rank(),
       scale(),
       option_of(tables, "dim", "dim of every table", &Table::dim, positive),
       option_of(tables, "dtype", "how every table keeps its values", &Table::value_type),

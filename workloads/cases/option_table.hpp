@@ -50,6 +50,9 @@ struct NumberOption {
   bool whole = false, list = false;
 };
 
+/// Returns what `shardmark list` calls the values of a choice, by what they are: "value-types".
+std::string list_name_of(std::string_view what);
+
 /// Is one option of a case that `run` and `compare` take. The command line, `shardmark list`, the name of a case, its
 /// record, the export, and through the record the table and `results diff`, read the table of these and nothing else.
 struct Option {
@@ -71,8 +74,7 @@ struct Option {
 
   /// Returns the flag, "--wire-ids".
   std::string flag() const;
-  /// Returns what `shardmark list` calls its named values: "value-types".
-  std::string list_name() const;
+  std::string list_name() const { return list_name_of(what); }
   /// Returns the value without the option; empty where the workload sets it.
   std::string usual() const;
 };

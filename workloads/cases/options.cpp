@@ -89,7 +89,7 @@ std::string Option::flag() const {
   return text;
 }
 
-std::string Option::list_name() const {
+std::string list_name_of(std::string_view what) {
   std::string plural = fmt::format("{}{}", what, what.ends_with('s') ? "" : "s");
   std::ranges::replace(plural, ' ', '-');
   return plural;

@@ -13,6 +13,7 @@ placement::PlanRequest plan_request_of(const Workload& workload, int ranks, cons
   placement::PlanRequest request{.ranks = ranks};
   request.replicate_rows = workload.replicate_rows;
   request.global_batch = workload.global_batch;
+  request.scale = workload.scale;
   request.ids = id_statistics_of(workload.ids);
   request.movement = movement;
   return request;

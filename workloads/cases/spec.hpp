@@ -41,6 +41,7 @@ struct Workload {
   std::vector<Table> tables;
   std::vector<Feature> features;
   std::int64_t global_batch = 0;
+  std::int64_t batch_per_rank = 0;  ///< --batch-per-rank: global_batch follows from it (share_batch); 0: not given
   IdSpec ids;
   std::vector<std::string> plans;      ///< planners that `compare` takes when none is named
   std::int64_t replicate_rows = 6000;  ///< tables of at most so many rows are "small" to the mixed planner
@@ -53,6 +54,9 @@ struct Workload {
 
 /// Returns the names of the workloads that are built in, sorted.
 std::vector<std::string> builtin_workloads();
+
+/// Returns the text of a small spec of that name, which runs as it is: docs/examples/my-tables.json.
+std::string example_spec(const std::string& name);
 
 /// Loads a built-in workload by name, or a spec file (a name that ends in .json), and scales its rows. Throws
 /// InputError naming the file and key.
@@ -74,6 +78,10 @@ void scale_rows(Workload& workload, std::int64_t divisor);
 
 /// Makes tables of fewer rows than tt_min_rows dense.
 void keep_small_tables_dense(Workload& workload);
+
+/// Makes the global batch that of so many ranks, where the batch of a rank is given. Throws InputError where 64 bits do
+/// not count its samples.
+void share_batch(Workload& workload, int ranks);
 
 /// Parses "1", "1/64" or "64" into the divisor 1, 64, 64. Throws InputError.
 std::int64_t parse_scale(std::string_view text);

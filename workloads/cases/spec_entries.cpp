@@ -7,7 +7,8 @@
 #include <set>
 #include <string_view>
 
-#include "reference/error.hpp"
+#include "reference/named.hpp"
+#include "workloads/cases/spec_key.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -71,13 +72,17 @@ std::vector<Table> tables_of(std::span<const TableEntry> entries, const std::str
       tables.push_back(entry.table);
       if (entry.count) tables.back().name = numbered(entry.table.name, i);
     }
-  std::set<std::string_view> names;
-  const auto require_new = [&](std::string_view name) {
-    if (!names.insert(name).second) throw InputError(fmt::format("{}: two tables are called \"{}\"", where, name));
-  };
-  for (const Table& table : tables) require_new(table.name);
-  for (const TableEntry& entry : entries)
-    if (entry.count) require_new(entry.table.name);
+  std::set<std::string> names;
+  for (std::size_t e = 0; e < entries.size(); ++e) {
+    const auto require_new = [&](const std::string& name) {
+      if (!names.insert(name).second)
+        throw SpecError(fmt::format("{}: two tables are called \"{}\"", where, name),
+                        fmt::format("/tables/{}/name", e));
+    };
+    const TableEntry& entry = entries[e];
+    require_new(entry.table.name);
+    for (std::int64_t i = 0; entry.count && i < *entry.count; ++i) require_new(numbered(entry.table.name, i));
+  }
   return tables;
 }
 
@@ -88,22 +93,28 @@ std::vector<Feature> features_of(std::span<const FeatureEntry> features, std::sp
   for (const TableEntry& entry : tables)
     if (entry.count) several.insert(entry.table.name);
   std::vector<Feature> all;
+  std::set<std::string> names;  // each has a place of its own in an export
   for (std::size_t f = 0; f < features.size(); ++f) {
     const FeatureEntry& entry = features[f];
     const auto found = numbers.find(entry.table);
-    if (found == numbers.end())
-      throw InputError(fmt::format("{}: features[{}]: no table is called \"{}\"", where, f, entry.table));
+    if (found == numbers.end()) {
+      std::vector<std::string_view> valid;
+      for (const TableEntry& table : tables) valid.push_back(table.table.name);
+      const std::string meant = suggestion(entry.table, valid);
+      throw SpecError(fmt::format("{}: features[{}]: no table is called \"{}\"{}", where, f, entry.table,
+                                  meant.empty() ? "" : "; " + meant.substr(0, meant.size() - 1)),
+                      fmt::format("/features/{}/table", f));
+    }
     const auto [first, count] = found->second;
     for (std::int64_t i = 0; i < count; ++i) {
       Feature& feature = all.emplace_back(entry.feature);
       feature.table = first + i;
       if (several.contains(entry.table)) feature.name = numbered(entry.feature.name, i);
+      if (!names.insert(feature.name).second)
+        throw SpecError(fmt::format("{}: two features are called \"{}\"", where, feature.name),
+                        fmt::format("/features/{}/name", f));
     }
   }
-  std::set<std::string_view> names;  // each has a place of its own in an export
-  for (const Feature& feature : all)
-    if (!names.insert(feature.name).second)
-      throw InputError(fmt::format("{}: two features are called \"{}\"", where, feature.name));
   return all;
 }
 

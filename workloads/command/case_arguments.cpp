@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -76,10 +77,15 @@ void add_table(CLI::App& app, CaseArguments& arguments, const std::function<bool
                                   : option.usual();
     added->group(headings[index_of(option.group)])->type_name(std::string(option.value_name))->default_str(usual);
   }
-  for (const Option& option : options())
-    for (const std::string_view set_too : option.sets)
-      if (wanted(option.group))
-        app.get_option(option.flag())->excludes(app.get_option(choice_named(options(), "option", set_too).flag()));
+}
+
+/// Throws InputError where two options set the same.
+void require_apart(const std::vector<GivenOption>& given) {
+  for (const GivenOption& each : given)
+    for (const GivenOption& other : given)
+      if (std::ranges::find(each.option->sets, other.option->name) != each.option->sets.end())
+        throw InputError(fmt::format("{} and {} both set {}; leave one of them out", each.as_given(each.values.front()),
+                                     other.as_given(other.values.front()), other.option->name));
 }
 
 void add_rest(CLI::App& app, CaseArguments& a) {
@@ -132,6 +138,7 @@ std::vector<GivenOption> CaseArguments::given() const {
       given.push_back({&option, usual_exchanges(), option.flag()});
   }
   for (const std::string& text : settings) given.push_back(given_setting(text, several));
+  require_apart(given);
   return given;
 }
 

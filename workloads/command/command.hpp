@@ -51,11 +51,13 @@ void define_doctor(CLI::App& app);
 void define_exchange(CLI::App& app);
 void define_help(CLI::App& app);
 void define_list(CLI::App& app);
+void define_machine(CLI::App& app);
 void define_plan(CLI::App& app);
 void define_predict(CLI::App& app);
 void define_results(CLI::App& app);
 void define_results_diff(CLI::App& app);  ///< of results
 void define_results_floors(CLI::App& app);
 void define_run(CLI::App& app);
+void define_workload(CLI::App& app);
 
 }  // namespace shardmark::workloads

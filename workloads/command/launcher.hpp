@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -16,6 +17,13 @@ inline bool speaks() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name)) return std::string_view(rank) == "0";
   return true;
+}
+
+/// The ranks that a launcher speaks of; 1 without one.
+inline int launched_ranks() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (const char* ranks = std::getenv(name)) return std::max(1, number_in<int>(ranks).value_or(1));
+  return 1;
 }
 
 /// What to tell who runs a single rank although a launcher or scheduler speaks of more: each of its processes then

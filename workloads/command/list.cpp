@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "comm/placement/cost/machine_file.hpp"
 #include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/traffic/skew.hpp"
+#include "results/json_text.hpp"
 #include "results/results_table.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/spec.hpp"
+#include "workloads/cases/spec_key.hpp"
 #include "workloads/command/command.hpp"
 
 namespace shardmark::workloads {
@@ -50,6 +57,41 @@ void print_options() {
                option.usual().empty() ? "" : fmt::format(" (default: {})", option.usual()));
 }
 
+std::string usual_text(const SpecKey& key) {
+  if (key.required) return "required";
+  return key.usual.is_null() ? "" : results::text_of(key.usual);
+}
+
+/// Adds the keys in the order of the spec, by their paths; those of an object that several keys take once.
+void add_lines(const std::vector<SpecKey>& keys, const std::string& path, std::set<std::string>& shown,
+               std::vector<std::array<std::string, 5>>& lines) {
+  constexpr std::size_t one_line = 60;
+  for (const SpecKey& key : keys) {
+    std::string description(key.description);
+    const std::string choices = fmt::format("{}", fmt::join(key.choices, ", "));
+    if (!key.choices.empty())
+      description += choices.size() <= one_line ? fmt::format(": {}", choices)
+                                                : fmt::format(" (shardmark list {})", list_name_of(key.what));
+    const std::string name = path + key.name + (key.list && !key.keys.empty() ? "[]" : "");
+    const bool again = !key.keys.empty() && !shown.insert(key.name).second;
+    if (again) description += fmt::format("; keys: those of {}", key.name);
+    lines.push_back({name, key.type_text(), std::string(key.unit), usual_text(key), description});
+    if (!again) add_lines(key.keys, name + ".", shown, lines);
+  }
+}
+
+void print_spec_keys() {
+  std::set<std::string> shown;
+  std::vector<std::array<std::string, 5>> lines;
+  add_lines(described_spec(), "", shown, lines);
+  std::array<std::size_t, 4> widths{};
+  for (const auto& line : lines)
+    for (std::size_t c = 0; c < widths.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
+  for (const auto& [name, type, unit, usual, description] : lines)
+    fmt::print("  {:<{}}  {:<{}}  {:<{}}  {:<{}}  {}\n", name, widths[0], type, widths[1], unit, widths[2], usual,
+               widths[3], description);
+}
+
 struct Listing {
   std::string name;
   std::string_view description;
@@ -66,6 +108,7 @@ std::vector<Listing> listings() {
       {"skews", "shapes of traffic for shardmark exchange", [] { print_choices(placement::skews); }},
       {"plan-formats", "plan files that can be written", [] { print_choices(placement::plan_formats); }},
       {"results-formats", "how run, compare and results show print", [] { print_choices(results::results_formats); }},
+      {"spec-keys", "of a workload spec: key, type, unit, default, meaning", print_spec_keys},
       {"options", "of run and compare, as --option or --set option=value", print_options},
   };
   for (const Option& option : options())

@@ -37,17 +37,14 @@ void check_file(const Options& options, const Workload& workload) {
                                     .features = workload.features,
                                     .ranks = options.ranks,
                                     .global_batch = options.global_batch,
+                                    .scale = workload.scale,
                                     .hugectr_limits = options.strict == "hugectr"};
   if (options.memory) expected.bytes_per_rank = static_cast<std::int64_t>(*options.memory);
   auto problems = placement::check_plan_file(options.plan, expected);
-  if (problems.empty()) {
-    try {
-      placement::require_supported(placement::read_plan(options.plan, workload.tables, workload.features),
-                                   workload.tables, workload.features, {.transfer = placement::RowTransfer::automatic});
-    } catch (const InputError& error) {
-      problems.emplace_back(error.what());
-    }
-  }
+  if (problems.empty())
+    problems =
+        placement::unsupported(placement::read_plan(options.plan, workload.tables, workload.features, workload.scale),
+                               workload.tables, workload.features, {.transfer = placement::RowTransfer::automatic});
   for (const std::string& problem : problems) fmt::print(stderr, "{}\n", problem);
   if (!problems.empty())
     throw InputError(fmt::format("{}: {} problem{} for {}", options.plan, problems.size(),
@@ -57,7 +54,7 @@ void check_file(const Options& options, const Workload& workload) {
 
 void convert(const Options& options, const Workload& workload) {
   write_plan(options.format, options.out, workload,
-             placement::read_plan(options.plan, workload.tables, workload.features));
+             placement::read_plan(options.plan, workload.tables, workload.features, workload.scale));
 }
 
 using Shared = std::shared_ptr<Options>;
@@ -98,12 +95,22 @@ void define_convert(CLI::App& app) {
   add_plan_output(command, options->format, options->out);
 }
 
+/// Reads what is about to be written, and throws where it is another plan: then there is a defect.
+void require_same(const placement::Plan& plan, const std::string& text, const std::string& out,
+                  const Workload& workload) {
+  const placement::Plan again = placement::plan_in_text(text, out, workload.tables, workload.features);
+  if (again.ranks != plan.ranks ||
+      placement::loads_of(again, workload.tables) != placement::loads_of(plan, workload.tables))
+    throw std::runtime_error("the plan would be another one when it is read again; this is a defect, please report it");
+}
+
 }  // namespace
 
 void write_plan(const std::string& format, const std::string& out, const Workload& workload,
                 const placement::Plan& plan) {
   const std::string text =
       choice_named(placement::plan_formats, "plan format", format).text(plan, workload.tables, workload.features);
+  require_same(plan, text, out, workload);
   if (out.empty()) {
     fmt::print("{}", text);
     return;

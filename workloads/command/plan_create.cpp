@@ -20,6 +20,7 @@
 #include "workloads/cases/placement_inputs.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/machine_options.hpp"
 #include "workloads/command/plan_commands.hpp"
 
 namespace shardmark::workloads {
@@ -28,9 +29,9 @@ namespace {
 struct PlanArguments {
   CaseArguments of_case;
   std::string plan;  ///< planner, or of show a file
-  std::optional<int> ranks, ranks_per_node;
+  std::optional<int> ranks;
   std::optional<std::uint64_t> memory;
-  std::string machine = "cpu-100g";
+  MachineOptions machine;
   std::string format, out;
 };
 
@@ -41,13 +42,9 @@ struct PlanSubject {
   RunOptions run;
   Case config;
   placement::MachineModel machine;
-  std::optional<int> ranks_per_node;
   std::optional<std::uint64_t> memory;
 
-  explicit PlanSubject(const PlanArguments& arguments)
-      : machine(placement::named_machine(arguments.machine)),
-        ranks_per_node(arguments.ranks_per_node),
-        memory(arguments.memory) {
+  explicit PlanSubject(const PlanArguments& arguments) : machine(arguments.machine.chosen()), memory(arguments.memory) {
     run.workload = load_workload(arguments.of_case.workload);
     std::vector<Case> cases{Case{}};
     set_options(run, cases, arguments.of_case.given());
@@ -55,9 +52,10 @@ struct PlanSubject {
     run = with_storage(std::move(run), config.storage);
   }
 
+  void share_batch(int ranks) { workloads::share_batch(run.workload, ranks); }
   const Workload& workload() const { return run.workload; }
   int per_node(int ranks) const {
-    const int most = ranks_per_node.value_or(machine.ranks_per_node);
+    const int most = machine.ranks_per_node;
     return most > 0 ? std::min(most, ranks) : ranks;
   }
 
@@ -72,7 +70,8 @@ struct PlanSubject {
 };
 
 void create(const PlanArguments& arguments) {
-  const PlanSubject planned(arguments);
+  PlanSubject planned(arguments);
+  planned.share_batch(arguments.ranks.value());
   const Workload& workload = planned.workload();
   std::vector<std::string> remarks;
   placement::PlanRequest request = planned.request(arguments.ranks.value());
@@ -91,7 +90,7 @@ placement::Plan plan_to_show(const PlanArguments& arguments, const PlanSubject& 
     return placement::named_plan(arguments.plan, workload.tables, workload.features, planned.request(*arguments.ranks));
   if (placement::names_planner(arguments.plan))
     throw InputError(fmt::format("planner '{}' needs --ranks", arguments.plan));
-  return placement::read_plan(arguments.plan, workload.tables, workload.features);
+  return placement::read_plan(arguments.plan, workload.tables, workload.features, workload.scale);
 }
 
 std::string heading(const PlanSubject& planned, int ranks) {
@@ -159,9 +158,11 @@ constexpr std::array show_formats{
 
 void show_plan(const PlanArguments& arguments) {
   const ShowFormat& format = choice_named(show_formats, "format", arguments.format);
-  const PlanSubject planned(arguments);
+  PlanSubject planned(arguments);
+  if (arguments.ranks) planned.share_batch(*arguments.ranks);
   const Workload& workload = planned.workload();
   const placement::Plan plan = plan_to_show(arguments, planned);
+  planned.share_batch(plan.ranks);
   placement::require_supported(plan, workload.tables, workload.features, planned.config.movement_in_effect());
   const int per_node = planned.per_node(plan.ranks);
   placement::require_known(planned.machine, (plan.ranks + per_node - 1) / per_node);
@@ -176,12 +177,7 @@ CLI::App& add(CLI::App& app, const char* name, const char* description,
               const std::shared_ptr<PlanArguments>& arguments) {
   CLI::App& command = *app.add_subcommand(name, description);
   add_case(command, arguments->of_case);
-  command
-      .add_option("--machine", arguments->machine,
-                  "file of `shardmark calibrate` (.json), or a described machine (shardmark list machines)")
-      ->capture_default_str();
-  command.add_option("--ranks-per-node", arguments->ranks_per_node, "ranks that share a node (default: the machine's)")
-      ->check(CLI::Range(1, placement::largest_job));
+  add_machine_options(command, arguments->machine);
   command
       .add_option("--memory", arguments->memory,
                   "bytes a rank has, such as 16GB (10^9) or 16GiB (2^30): planners may keep to it, tables and their "

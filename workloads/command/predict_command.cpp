@@ -9,6 +9,7 @@
 #include "reference/error.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/machine_options.hpp"
 #include "workloads/command/predict/predict_page.hpp"
 
 namespace shardmark::workloads {
@@ -17,8 +18,9 @@ namespace {
 struct PredictArguments {
   CaseArguments of_case;
   std::vector<int> ranks{1, 8, 64};
-  std::string machine = "cpu-100g";
-  std::optional<int> ranks_per_node;
+  MachineOptions machine;
+  std::optional<std::uint64_t> memory;
+  std::string scaling = std::string(scaling_choices.front().name);
   bool dense = false, published = false;
   std::string format = std::string(prediction_formats.front().name);
 };
@@ -35,7 +37,8 @@ PredictedCases cases_of(const PredictArguments& arguments) {
   cases.ranks = arguments.ranks;
   std::ranges::sort(cases.ranks);
   cases.ranks.erase(std::ranges::unique(cases.ranks).begin(), cases.ranks.end());
-  cases.ranks_per_node = arguments.ranks_per_node;
+  cases.scalings = choice_named(scaling_choices, "scaling", arguments.scaling).scalings;
+  if (cases.ranks.size() == 1) cases.scalings.resize(1);  // they do not differ
   cases.dense = arguments.dense;
   cases.plans = arguments.of_case.plans.empty() ? cases.options.workload.plans : arguments.of_case.plans;
   if (cases.plans.empty()) throw InputError(cases.options.workload.name + ": the spec names no plans; use --plan");
@@ -50,7 +53,9 @@ void predict(const PredictArguments& arguments) {
     fmt::print("{}", published_text(std::move(cases)));
     return;
   }
-  cases.machine = placement::named_machine(arguments.machine);
+  placement::DataSheet sheet = arguments.machine.sheet();
+  if (arguments.memory) sheet.memory = static_cast<double>(*arguments.memory);
+  cases.machine = placement::described_machine(placement::named_machine(arguments.machine.machine), sheet).machine;
   const auto& format = choice_named(prediction_formats, "format", arguments.format);
   fmt::print("{}", format.print(cases, predict_plans(cases)));
 }
@@ -64,14 +69,16 @@ void define_predict(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::Range(1, placement::largest_job))
       ->capture_default_str();
-  app.add_option("--machine", arguments->machine,
-                 "file of `shardmark calibrate` (.json), or a described machine (shardmark list machines)")
+  add_machine_options(app, arguments->machine);
+  app.add_option("--memory", arguments->memory,
+                 "memory of a rank, such as 80GB (10^9) or 80GiB (2^30) (default: the machine's)")
+      ->transform(CLI::AsSizeValue(true));
+  app.add_option("--scaling", arguments->scaling,
+                 described("how the batch follows the ranks, from that of the fewest on", scaling_choices))
       ->capture_default_str();
   app.add_option("--plan", arguments->of_case.plans,
                  "planners or plan files, separated by commas (default: the workload's)")
       ->delimiter(',');
-  app.add_option("--ranks-per-node", arguments->ranks_per_node, "ranks that share a node (default: the machine's)")
-      ->check(CLI::Range(1, placement::largest_job));
   app.add_flag("--dense", arguments->dense, "with the workload's dense half, as it was published");
   app.add_flag("--published", arguments->published,
                "instead, what others published of the workload beside predictions for the machines that they had");

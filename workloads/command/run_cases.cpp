@@ -13,6 +13,7 @@
 #include "workloads/batches/compute_threads.hpp"
 #include "workloads/batches/workload_statistics.hpp"
 #include "workloads/cases/option_table.hpp"
+#include "workloads/cases/workload_summary.hpp"
 #include "workloads/command/async_pools.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/case_setup.hpp"
@@ -34,12 +35,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The workload as it is asked for, and the ways in which its data move.
-std::pair<RunOptions, std::vector<Case>> cases_of(const CaseArguments& arguments,
-                                                  const std::vector<GivenOption>& given) {
+/// The workload as it is asked for on so many ranks, and the ways in which its data move.
+std::pair<RunOptions, std::vector<Case>> cases_of(const CaseArguments& arguments, const std::vector<GivenOption>& given,
+                                                  int ranks) {
   std::pair<RunOptions, std::vector<Case>> result{{}, {Case{}}};
   result.first.workload = load_workload(arguments.workload);
   set_options(result.first, result.second, given);
+  share_batch(result.first.workload, ranks);
   return result;
 }
 
@@ -86,7 +88,7 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
   if (const std::string why = why_alone(world.size()); !why.empty() && speaks()) say(why);
   const PoolFacts facts = pool_facts(world, affinity);
   const auto [requested, asked_cases] = comm::agree(world, [&] {
-    auto result = cases_of(arguments, given);
+    auto result = cases_of(arguments, given, world.size());
     result.second = with_pools_in_effect(std::move(result.second), facts);
     for (const Case& config : result.second)
       if (config.movement.dedup == placement::Dedup::node) require_node_dedup(world);
@@ -155,8 +157,10 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
 
 void run_cases(const CaseArguments& arguments) {
   if (arguments.dry_run) {
-    const auto [options, cases] = cases_of(arguments, arguments.given());
-    fmt::print("{}\n", to_json(with_storage(options, cases.front().storage).workload).dump(2));
+    const auto [options, cases] = cases_of(arguments, arguments.given(), launched_ranks());
+    Workload workload = with_storage(options, cases.front().storage).workload;
+    fmt::print(stderr, "{}: {}\n", workload.name, summary_of(workload));
+    fmt::print("{}\n", to_json(std::move(workload)).dump(2));
     return;
   }
   const int code =

@@ -97,7 +97,7 @@ struct StepCounts {
 };
 
 /// Counts the vectors of a step, and what travels to and from each rank.
-struct Vectors {
+struct StepVectors {
   placement::VectorBytes home;      ///< of this rank's samples
   std::vector<double> owner, held;  ///< by rank: that it sends home; rows of its shards that are asked for one by one
 
@@ -124,7 +124,7 @@ double held_rows(const Movement& movement, const ShardCounts& own, const ShardCo
 
 /// Adds the vectors of one shard.
 void add_shard(const Movement& movement, const TablePlacement& placement, const Table& table, const Shard& shard,
-               const ShardCounts& own, const ShardCounts& all, Vectors& vectors) {
+               const ShardCounts& own, const ShardCounts& all, StepVectors& vectors) {
   const double vector = 4.0 * static_cast<double>(shard.columns());
   const bool split = lacks_rows(placement, table, shard);
   if (travels_by_rows(movement, placement, table, shard)) {
@@ -142,8 +142,8 @@ void add_shard(const Movement& movement, const TablePlacement& placement, const 
   }
 }
 
-Vectors vectors_of(const Plan& plan, const Workload& workload, const Movement& movement, const StepCounts& counts) {
-  Vectors vectors;
+StepVectors vectors_of(const Plan& plan, const Workload& workload, const Movement& movement, const StepCounts& counts) {
+  StepVectors vectors;
   vectors.owner.resize(plan.ranks);
   vectors.held.resize(plan.ranks);
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
@@ -188,7 +188,7 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
     pooled.movement.transfer = RowTransfer::dense_partials;
     return std::max(step_bytes(comm, plan, workload, rows, counts), step_bytes(comm, plan, workload, pooled, counts));
   }
-  const Vectors vectors = vectors_of(plan, workload, movement, counts);
+  const StepVectors vectors = vectors_of(plan, workload, movement, counts);
   placement::Pools pools;
   for (const Feature& feature : workload.features) pools.add(feature.pooling);
   double bytes = placement::bytes_of_vectors(vectors.of_rank(comm.rank()), pools, movement.transfer, movement.wire);

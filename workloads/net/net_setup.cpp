@@ -44,6 +44,7 @@ CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   options.workload = workload_of(one);
   std::vector<Case> cases(1);
   set_options(options, cases, given_options(one));
+  share_batch(options.workload, one.ranks);
   options.seed = one.seed;
   options.checked_steps = one.steps;
   options.steps = 1;

@@ -212,6 +212,10 @@ Json to_json(const MachineModel& machine) {
   add(json, "memory_per_rank", machine.memory_per_rank);
   add(json, "cache_per_rank", machine.cache_per_rank);
   add(json, "flops", machine.flops);
+  Json sheet = Json::object();
+  add(sheet, "cores", machine.sheet_cores);
+  add(sheet, "memory_bytes_per_second", machine.sheet_memory_bytes_per_second);
+  if (!sheet.empty()) json["data_sheet"] = sheet;
   for (std::size_t t = 0; t < terms.size(); ++t) json["seconds"][std::string(terms[t].name)] = machine.seconds[t];
   for (const auto& [name, weight] : machine.optimizer_weights) json["optimizer_weights"][name] = weight;
   json["exchanges"] = Json::object();
@@ -241,6 +245,11 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   machine.memory_per_rank = top.rate("memory_per_rank");
   machine.cache_per_rank = top.rate("cache_per_rank");
   machine.flops = top.rate("flops");
+  if (top.has("data_sheet")) {
+    const MachineObject sheet = top.object("data_sheet");
+    machine.sheet_cores = sheet.rate("cores");
+    machine.sheet_memory_bytes_per_second = sheet.rate("memory_bytes_per_second");
+  }
   read_terms(top.object("seconds"), machine);
   if (top.has("optimizer_weights")) read_weights(top.object("optimizer_weights"), machine);
   read_messages(top, machine);
@@ -284,7 +293,7 @@ void require_known(const MachineModel& machine, int nodes) {
   if (nodes > 1 && machine.exchange(library_exchange).between.points.empty())
     throw InputError(fmt::format(
         "machine {}: it was measured on one node and says nothing of exchanges between {} nodes; calibrate on several, "
-        "describe them under \"exchanges\", or say --ranks-per-node",
+        "describe them under \"exchanges\", or say --links and --latency, or --ranks-per-node",
         machine.name, nodes));
 }
 

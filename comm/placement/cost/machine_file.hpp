@@ -14,10 +14,10 @@ inline constexpr std::string_view machine_format = "shardmark-machine/2";
 
 /// Writes a machine as
 /// {"format", "name", "source", "measured", "fingerprint", "ranks_per_node", "memory_per_rank", "cache_per_rank",
-///  "flops", "seconds": {term: seconds}, "optimizer_weights": {optimizer: weight},
-///  "exchanges": {name: {"inside": [[bytes, seconds], ...], "between": ...}}, "all_reduce": {"inside", "between"},
-///  "node_bytes_per_second", "bytes_per_second": {"stream", "gather", "update"},
-///  "auto": {"ranks", "nodes", "cells": [{"bytes_per_pair", "skewed", "vs_mpi_alltoallv": {name: ratio}}, ...]}}
+///  "flops", "data_sheet": {"cores", "memory_bytes_per_second"}, "seconds": {term: seconds}, "optimizer_weights":
+///  {optimizer: weight}, "exchanges": {name: {"inside": [[bytes, seconds], ...], "between": ...}}, "all_reduce":
+///  {"inside", "between"}, "node_bytes_per_second", "bytes_per_second": {"stream", "gather", "update"}, "auto":
+///  {"ranks", "nodes", "cells": [{"bytes_per_pair", "skewed", "vs_mpi_alltoallv": {name: ratio}}, ...]}}
 /// Values that are 0 for unknown, and lists without points, are left out.
 nlohmann::ordered_json to_json(const MachineModel& machine);
 

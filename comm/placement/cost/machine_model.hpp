@@ -50,6 +50,8 @@ struct MachineModel {
   double memory_per_rank = 0.0;  ///< bytes; 0: unknown
   double cache_per_rank = 0.0;   ///< bytes of the last-level cache that a rank may fill
   double flops = 0.0;            ///< a rank's, of large dense products
+  /// These are what a data sheet says of a rank, from which its terms follow (machine_description.hpp); 0: unknown.
+  double sheet_cores = 0.0, sheet_memory_bytes_per_second = 0.0;
 
   TermCounts seconds{};                                          ///< by term
   std::map<std::string, double, std::less<>> optimizer_weights;  ///< of update.optimizer_value; absent ones: 1

@@ -51,8 +51,14 @@ inline constexpr std::array plan_formats{
 /// Reads a plan in any format: a JSON array is a HugeCTR plan file, an object with "shard_matrix" HugeCTR's later
 /// interface, one with "plan" TorchRec's (these plans are named after the file), anything else ours. Throws InputError
 /// naming the file when it cannot be read or the plan is not sound (plan_check.hpp). The caller compares plan.ranks
-/// with the ranks it has.
-Plan read_plan(const std::string& path, std::span<const Table> tables, std::span<const Feature> features);
+/// with the ranks it has. scale: the rows of the tables have been divided by it; a plan of whole tables is divided too
+/// (divided_plan.hpp) where it is sound then.
+Plan read_plan(const std::string& path, std::span<const Table> tables, std::span<const Feature> features,
+               std::int64_t scale = 1);
+
+/// Does the same with the text of a file that would be called so.
+Plan plan_in_text(const std::string& text, const std::string& path, std::span<const Table> tables,
+                  std::span<const Feature> features, std::int64_t scale = 1);
 
 /// Holds what a plan file is checked against.
 struct PlanFileCheck {
@@ -61,6 +67,7 @@ struct PlanFileCheck {
   std::optional<int> ranks = {};
   std::optional<std::int64_t> bytes_per_rank = {};  ///< memory for tables and optimizer state
   std::optional<std::int64_t> global_batch = {};    ///< must divide by the ranks
+  std::int64_t scale = 1;                           ///< by which the rows of the tables were divided
   bool hugectr_limits = false;  ///< also tell what HugeCTR refuses although it is meaningful, or cannot express
 };
 

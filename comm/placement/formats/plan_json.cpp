@@ -74,7 +74,8 @@ std::string plan_to_json(const Plan& plan, std::span<const Table> tables) {
                      Json(plan.name).dump(), plan.ranks, fmt::join(lines, ",\n"));
 }
 
-Plan plan_from_json(std::string_view text, std::string_view origin, std::span<const Table> tables) {
+Plan plan_from_json(std::string_view text, std::string_view origin, std::span<const Table> tables,
+                    std::vector<std::string>* problems) {
   const Json document = parse_json(text, origin);
   const std::string where(origin);
   expect_keys(document, where, {"format", "name", "ranks", "tables"});
@@ -87,7 +88,15 @@ Plan plan_from_json(std::string_view text, std::string_view origin, std::span<co
   for (std::size_t t = 0; t < tables.size(); ++t) unplaced.emplace(tables[t].name, t);
   const Json& entries = value_of(document, "tables", where);
   if (!entries.is_array()) throw InputError(where + ": 'tables' must be a list");
-  for (std::size_t e = 0; e < entries.size(); ++e) {
+  const auto attempt = [&](const auto& read) {
+    try {
+      read();
+    } catch (const InputError& error) {
+      if (problems == nullptr) throw;
+      problems->emplace_back(error.what());
+    }
+  };
+  const auto read_entry = [&](std::size_t e) {
     const std::string entry = fmt::format("{}, table {}", where, e);
     if (!entries[e].is_object()) throw InputError(entry + ": expected a JSON object");
     const std::string name = text_of(entries[e], "name", entry);
@@ -95,12 +104,17 @@ Plan plan_from_json(std::string_view text, std::string_view origin, std::span<co
     if (found == unplaced.end())
       throw InputError(
           fmt::format("{} '{}': the workload has no such table, or the plan places it twice", entry, name));
-    plan.tables[found->second] = placement_from(entries[e], fmt::format("{}, table '{}'", where, name));
+    const std::size_t number = found->second;
     unplaced.erase(found);
-  }
+    plan.tables[number] = placement_from(entries[e], fmt::format("{}, table '{}'", where, name));
+  };
+  for (std::size_t e = 0; e < entries.size(); ++e) attempt([&] { read_entry(e); });
   for (const Table& table : tables)
-    if (unplaced.contains(table.name))
-      throw InputError(fmt::format("{}: table '{}' is missing; place every table of the workload", where, table.name));
+    attempt([&] {
+      if (unplaced.contains(table.name))
+        throw InputError(
+            fmt::format("{}: table '{}' is missing; place every table of the workload", where, table.name));
+    });
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/placement/plan.hpp"
 
@@ -23,7 +24,9 @@ std::string plan_to_json(const Plan& plan, std::span<const Table> tables);
 /// Reads what plan_to_json writes; tables are matched by name and may come in any order. Throws InputError naming
 /// `origin` (the file), table and shard when the text is no JSON, when a key is missing, unknown, repeated or of the
 /// wrong type, when a table is missing, unknown or repeated. It does not check the placements: see check.hpp.
-Plan plan_from_json(std::string_view text, std::string_view origin, std::span<const Table> tables);
+/// problems: where what is wrong with a table is added in place of an exception, so that all of it is known.
+Plan plan_from_json(std::string_view text, std::string_view origin, std::span<const Table> tables,
+                    std::vector<std::string>* problems = nullptr);
 
 /// Returns 16 hexadecimal digits that stand for what a plan places where, whatever its name and the order of its tables
 /// and shards: XXH3 (64 bits) of plan_to_json without the name, tables and shards sorted.

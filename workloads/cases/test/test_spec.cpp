@@ -91,7 +91,7 @@ TEST(Spec, TensorTrainsNameOnlyWhatIsNotUsual) {
   broken["tables"][2]["tensor_train"]["ranks"] = {8, 4.5};
   EXPECT_EQ("x.json: tables[2]: tensor_train: key \"ranks\" has the wrong type: [8,4.5]", message_of(broken));
   broken["tables"][2]["tensor_train"] = {{"rank", 8}};
-  EXPECT_EQ("x.json: tables[2]: tensor_train: unknown key \"rank\"", message_of(broken));
+  EXPECT_EQ("x.json: tables[2]: tensor_train: unknown key \"rank\"; did you mean 'ranks'?", message_of(broken));
 }
 
 TEST(Spec, ScaleDividesRowsOnlyAndRoundsUp) {
@@ -125,7 +125,7 @@ TEST(Spec, ErrorsNameTheFileAndTheKey) {
   EXPECT_EQ("x.json: tables[3]: key \"dim\" has the wrong type: \"wide\"", message_of(broken));
   broken = json;
   broken["features"][2]["table"] = "C99";
-  EXPECT_EQ("x.json: features[2]: no table is called \"C99\"", message_of(broken));
+  EXPECT_EQ("x.json: features[2]: no table is called \"C99\"; did you mean 'C9'?", message_of(broken));
   broken = json;
   broken["tables"][1]["name"] = "C1";
   EXPECT_EQ("x.json: two tables are called \"C1\"", message_of(broken));

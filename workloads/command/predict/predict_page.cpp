@@ -9,21 +9,33 @@
 
 #include "comm/placement/cost/machine_file.hpp"
 #include "reference/error.hpp"
+#include "results/table/layout.hpp"
+#include "results/usual_error.hpp"
+#include "workloads/cases/workload_summary.hpp"
 
 namespace shardmark::workloads {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-double batch_of(const PredictedCases& cases) { return static_cast<double>(cases.options.workload.global_batch); }
-
 double most_sent(const PredictedPlan& plan) { return plan.step.sent.empty() ? 0.0 : std::ranges::max(plan.step.sent); }
 
-/// Over the same plan on the fewest ranks that have it.
+/// In samples per second, over the same plan on the fewest ranks that have it.
 double speedup(const PredictedPlan& of, std::span<const PredictedPlan> predicted) {
-  const auto first = std::ranges::find_if(
-      predicted, [&](const PredictedPlan& plan) { return plan.plan == of.plan && plan.predicted(); });
-  return first->step.seconds / of.step.seconds;
+  const auto first = std::ranges::find_if(predicted, [&](const PredictedPlan& plan) {
+    return plan.plan == of.plan && plan.scaling == of.scaling && plan.predicted();
+  });
+  return of.samples_per_second() / first->samples_per_second();
+}
+
+std::string_view scaling_name(Scaling scaling) { return scaling == Scaling::weak ? "weak" : "strong"; }
+
+/// What stays the same, where there are several numbers of ranks.
+std::string scaling_text(const PredictedCases& cases, Scaling scaling) {
+  if (cases.ranks.size() == 1) return "";
+  const std::int64_t batch = cases.batch(scaling, cases.ranks.front());
+  if (scaling == Scaling::strong) return fmt::format("# strong scaling: {} samples a step on any ranks\n", batch);
+  return fmt::format("# weak scaling: {:.6g} samples a rank\n", static_cast<double>(batch) / cases.ranks.front());
 }
 
 std::string fits(const PredictedPlan& plan, const placement::MachineModel& machine) {
@@ -33,16 +45,21 @@ std::string fits(const PredictedPlan& plan, const placement::MachineModel& machi
 
 std::string heading(const PredictedCases& cases) {
   const Workload& workload = cases.options.workload;
+  Workload first = workload;
+  share_batch(first, cases.ranks.front());
   return fmt::format(
-      "# predicted, not measured: {}{}, batch {}, {}, on machine {} ({})\n"
-      "# ms of a step{}; speedup over the plan's fewest ranks; MB that the busiest rank sends; GB of the fullest "
-      "rank\n",
-      workload.name, workload.scale > 1 ? fmt::format(" at 1/{}", workload.scale) : "", workload.global_batch,
-      cases.config.name(), cases.machine.name, cases.machine.source,
-      cases.dense ? ", its dense half included" : " without its dense half");
+      "# predicted, not measured: {}{}, {}, on machine {} ({})\n"
+      "# {}\n"
+      "# ms of a step{}; speedup in samples/s over the plan's fewest ranks; MB that the busiest rank sends; GB of the "
+      "fullest rank{}\n",
+      workload.name, workload.scale > 1 ? fmt::format(" at 1/{}", workload.scale) : "", cases.config.name(),
+      cases.machine.name, cases.machine.source, summary_of(first),
+      cases.dense ? ", its dense half included" : " without its dense half",
+      cases.machine.memory_per_rank > 0.0 ? fmt::format(", of {:.4g}", cases.machine.memory_per_rank / 1e9) : "");
 }
 
 std::string notes(const PredictedPlan& plan) {
+  if (plan.of_ranks) return fmt::format("# {} ranks are left out: {}\n", plan.ranks, plan.problem);
   if (!plan.predicted()) return fmt::format("# {} on {} ranks: {}\n", plan.plan, plan.ranks, plan.problem);
   std::string text;
   if (plan.missing > 0.0)
@@ -62,10 +79,11 @@ std::string bar(double speedup, double ranks) {
   return std::string(full, '#') + std::string(static_cast<std::size_t>(length) - full, '.');
 }
 
-std::vector<const PredictedPlan*> of_plan(const std::string& plan, std::span<const PredictedPlan> predicted) {
+std::vector<const PredictedPlan*> of_plan(const std::string& plan, Scaling scaling,
+                                          std::span<const PredictedPlan> predicted) {
   std::vector<const PredictedPlan*> result;
   for (const PredictedPlan& each : predicted)
-    if (each.plan == plan && each.predicted()) result.push_back(&each);
+    if (each.plan == plan && each.scaling == scaling && each.predicted()) result.push_back(&each);
   return result;
 }
 
@@ -77,6 +95,88 @@ std::string where_it_moves(const std::vector<const PredictedPlan*>& plans) {
         plans[i]->bound.by.starts_with("exchange") != plans[i - 1]->bound.by.starts_with("exchange"))
       text += fmt::format("; from {} ranks on {}", plans[i]->ranks, plans[i]->bound.text());
   return text + "\n";
+}
+
+/// The table of one scaling, and below it how each plan scales and where its bottleneck moves; adds what there is to
+/// say of single plans and ranks to `remarks`, once.
+std::string scaling_page(const PredictedCases& cases, Scaling scaling, std::span<const PredictedPlan> predicted,
+                         std::string& remarks) {
+  std::size_t width = 4;
+  for (const PredictedPlan& plan : predicted) width = std::max(width, plan.plan.size());
+  std::string text =
+      scaling_text(cases, scaling) + fmt::format("{:>6} {:<{}} {:>9} {:>9} {:>11} {:>8} {:>9} {:>8} {:<10} {}\n",
+                                                 "ranks", "plan", width, "batch", "step ms", "samples/s", "speedup",
+                                                 "MB sent", "GB", "fits", "longest phase, bound by");
+  std::string curves, moves;
+  for (const PredictedPlan& plan : predicted) {
+    if (plan.scaling != scaling) continue;
+    if (const std::string note = notes(plan); remarks.find(note) == remarks.npos) remarks += note;
+    if (!plan.predicted()) continue;
+    text += fmt::format("{:>6} {:<{}} {:>9} {:>9.4g} {:>11.4g} {:>8.3g} {:>9.4g} {:>8.3g} {:<10} {}\n", plan.ranks,
+                        plan.plan, width, plan.batch, 1e3 * plan.step.seconds, plan.samples_per_second(),
+                        speedup(plan, predicted), most_sent(plan) / 1e6, plan.memory / 1e9, fits(plan, cases.machine),
+                        plan.bound.text());
+  }
+  if (cases.ranks.size() == 1) return text;
+  for (const std::string& name : cases.plans) {
+    const auto plans = of_plan(name, scaling, predicted);
+    if (plans.empty()) continue;
+    for (const PredictedPlan* plan : plans) {
+      const double faster = speedup(*plan, predicted), more = static_cast<double>(plan->ranks) / plans.front()->ranks;
+      curves +=
+          fmt::format("{:>6} {:<{}} {} {:.3g} of {:.3g}\n", plan->ranks, name, width, bar(faster, more), faster, more);
+    }
+    moves += where_it_moves(plans);
+  }
+  return text + "# speedup of that of the ranks, logarithmic\n" + curves + moves;
+}
+
+/// The fastest plan that fits on the most ranks; null where none does.
+const PredictedPlan* best(Scaling scaling, std::span<const PredictedPlan> predicted) {
+  const PredictedPlan* found = nullptr;
+  for (const PredictedPlan& plan : predicted) {
+    if (plan.scaling != scaling || !plan.predicted() || plan.missing > 0.0) continue;
+    if (found == nullptr || plan.ranks > found->ranks ||
+        (plan.ranks == found->ranks && plan.step.seconds < found->step.seconds))
+      found = &plan;
+  }
+  return found;
+}
+
+/// Where to go from here, in words: per scaling the fastest plan on most ranks, and how far predictions are usually
+/// off.
+std::string answer(const PredictedCases& cases, std::span<const PredictedPlan> predicted) {
+  std::vector<std::string> sentences;
+  bool between_hosts = false;
+  for (const Scaling scaling : cases.scalings) {
+    const PredictedPlan* plan = best(scaling, predicted);
+    if (plan == nullptr) {
+      sentences.push_back("No plan fits into the memory; use more ranks, another plan, or --scale.");
+      break;
+    }
+    between_hosts = between_hosts || plan->nodes > 1;
+    std::string text =
+        fmt::format("{}n {} rank{} the fastest plan{} is {}: {:.4g} ms a step of {} samples, {:.4g} samples/s",
+                    cases.scalings.size() > 1 ? fmt::format("With {} scaling, o", scaling_name(scaling)) : "O",
+                    plan->ranks, plan->ranks == 1 ? "" : "s", cases.machine.memory_per_rank > 0.0 ? " that fits" : "",
+                    plan->plan, 1e3 * plan->step.seconds, plan->batch, plan->samples_per_second());
+    const PredictedPlan& first = *of_plan(plan->plan, scaling, predicted).front();
+    if (first.ranks < plan->ranks) {
+      const double faster = speedup(*plan, predicted), more = static_cast<double>(plan->ranks) / first.ranks;
+      text += fmt::format(", {:.3g} times those of {} rank{} ({:.0f} % of {:.3g})", faster, first.ranks,
+                          first.ranks == 1 ? "" : "s", 100.0 * faster / more, more);
+    }
+    text += fmt::format("; its longest phase is {}.", plan->bound.text());
+    if (cases.machine.memory_per_rank > 0.0)
+      text += fmt::format(" Its fullest rank takes {:.3g} of {:.4g} GB.", plan->memory / 1e9,
+                          cases.machine.memory_per_rank / 1e9);
+    sentences.push_back(std::move(text));
+  }
+  sentences.push_back(results::usual_error(cases.machine.measured, between_hosts));
+  std::string text;
+  for (const std::string& sentence : sentences)
+    text += results::wrapped(sentence, text.empty() ? "ANSWER: " : "  ", "    ", 120);
+  return text;
 }
 
 Json phases_json(const placement::StepPrediction& step) {
@@ -95,32 +195,9 @@ Json phases_json(const placement::StepPrediction& step) {
 }  // namespace
 
 std::string predictions_text(const PredictedCases& cases, std::span<const PredictedPlan> predicted) {
-  std::size_t width = 4;
-  for (const PredictedPlan& plan : predicted) width = std::max(width, plan.plan.size());
-  std::string text = heading(cases) + fmt::format("{:>6} {:<{}} {:>9} {:>11} {:>8} {:>9} {:>8} {:<10} {}\n", "ranks",
-                                                  "plan", width, "step ms", "samples/s", "speedup", "MB sent", "GB",
-                                                  "fits", "longest phase, bound by");
-  std::string remarks, curves, moves;
-  for (const PredictedPlan& plan : predicted) {
-    remarks += notes(plan);
-    if (!plan.predicted()) continue;
-    text += fmt::format("{:>6} {:<{}} {:>9.4g} {:>11.4g} {:>8.3g} {:>9.4g} {:>8.3g} {:<10} {}\n", plan.ranks, plan.plan,
-                        width, 1e3 * plan.step.seconds, batch_of(cases) / plan.step.seconds, speedup(plan, predicted),
-                        most_sent(plan) / 1e6, plan.memory / 1e9, fits(plan, cases.machine), plan.bound.text());
-  }
-  if (cases.ranks.size() > 1)
-    for (const std::string& name : cases.plans) {
-      const auto plans = of_plan(name, predicted);
-      if (plans.empty()) continue;
-      for (const PredictedPlan* plan : plans) {
-        const double faster = speedup(*plan, predicted), more = static_cast<double>(plan->ranks) / plans.front()->ranks;
-        curves += fmt::format("{:>6} {:<{}} {} {:.3g} of {:.3g}\n", plan->ranks, name, width, bar(faster, more), faster,
-                              more);
-      }
-      moves += where_it_moves(plans);
-    }
-  if (!curves.empty()) curves = "# speedup of that of the ranks, logarithmic\n" + curves;
-  return text + remarks + curves + moves;
+  std::string text = heading(cases), remarks;
+  for (const Scaling scaling : cases.scalings) text += scaling_page(cases, scaling, predicted, remarks);
+  return text + remarks + answer(cases, predicted);
 }
 
 std::string predictions_json(const PredictedCases& cases, std::span<const PredictedPlan> predicted) {
@@ -130,19 +207,22 @@ std::string predictions_json(const PredictedCases& cases, std::span<const Predic
              {{"name", cases.machine.name}, {"source", cases.machine.source}, {"measured", cases.machine.measured}}},
             {"workload", workload.name},
             {"scale", workload.scale},
-            {"global_batch", workload.global_batch},
             {"case", cases.config.name()},
             {"dense", cases.dense},
             {"cases", Json::array()}};
   for (const PredictedPlan& plan : predicted) {
-    Json each{{"plan", plan.plan}, {"ranks", plan.ranks}, {"nodes", plan.nodes}};
+    Json each{{"plan", plan.plan},
+              {"ranks", plan.ranks},
+              {"nodes", plan.nodes},
+              {"scaling", scaling_name(plan.scaling)},
+              {"global_batch", plan.batch}};
     if (!plan.predicted()) {
       each["problem"] = plan.problem;
       json["cases"].push_back(each);
       continue;
     }
     each["step_ms"] = 1e3 * plan.step.seconds;
-    each["samples_per_s"] = batch_of(cases) / plan.step.seconds;
+    each["samples_per_s"] = plan.samples_per_second();
     each["speedup"] = speedup(plan, predicted);
     each["bound"] = {{"phase", name_of(plan.bound.phase)}, {"by", plan.bound.by}};
     each["phases"] = phases_json(plan.step);
@@ -157,15 +237,16 @@ std::string predictions_json(const PredictedCases& cases, std::span<const Predic
 }
 
 std::string predictions_csv(const PredictedCases& cases, std::span<const PredictedPlan> predicted) {
-  std::string text = "machine,measured,workload,scale,global_batch,plan,ranks,nodes,step_ms,samples_per_s,speedup";
+  std::string text =
+      "machine,measured,workload,scale,scaling,global_batch,plan,ranks,nodes,step_ms,samples_per_s,speedup";
   for (const auto& phase : phase_names) text += fmt::format(",{}_ms", phase);
   text += ",bound_phase,bound_by,sent_bytes_max,memory_bytes_max,missing_bytes,idle_ranks\n";
   for (const PredictedPlan& plan : predicted) {
     if (!plan.predicted()) continue;
-    text += fmt::format("{},{},{},{},{},\"{}\",{},{},{},{},{}", cases.machine.name, cases.machine.measured,
-                        cases.options.workload.name, cases.options.workload.scale, cases.options.workload.global_batch,
-                        plan.plan, plan.ranks, plan.nodes, 1e3 * plan.step.seconds, batch_of(cases) / plan.step.seconds,
-                        speedup(plan, predicted));
+    text += fmt::format("{},{},{},{},{},{},\"{}\",{},{},{},{},{}", cases.machine.name, cases.machine.measured,
+                        cases.options.workload.name, cases.options.workload.scale, scaling_name(plan.scaling),
+                        plan.batch, plan.plan, plan.ranks, plan.nodes, 1e3 * plan.step.seconds,
+                        plan.samples_per_second(), speedup(plan, predicted));
     for (const placement::PhasePrediction& phase : plan.step.phases) text += fmt::format(",{}", 1e3 * phase.seconds);
     text += fmt::format(",{},{},{:.0f},{:.0f},{:.0f},{}\n", name_of(plan.bound.phase), plan.bound.by, most_sent(plan),
                         plan.memory, plan.missing, plan.idle_ranks);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "comm/placement/cost/machine_file.hpp"
 #include "comm/placement/idle_ranks.hpp"
@@ -20,8 +21,7 @@ namespace shardmark::workloads {
 namespace {
 
 placement::StepContext context_of(const PredictedCases& cases, const placement::LookupStatistics& statistics,
-                                  const placement::Plan& plan, int ranks_per_node) {
-  const Workload& workload = cases.options.workload;
+                                  const Workload& workload, const placement::Plan& plan, int ranks_per_node) {
   placement::StepContext step = step_context_of(statistics, workload, plan, cases.config, ranks_per_node);
   if (!cases.dense || !workload.dense) return step;
   const DenseWork dense = dense_work(published_dense(workload));
@@ -58,12 +58,22 @@ void judge_memory(const placement::Plan& plan, const PredictedCases& cases, Pred
 }
 
 PredictedPlan predict(const PredictedCases& cases, const placement::IdStatistics& ids,
-                      const placement::LookupStatistics& statistics, const std::string& name, int ranks) {
-  const Workload& workload = cases.options.workload;
-  const int most_per_node = cases.ranks_per_node.value_or(cases.machine.ranks_per_node);
+                      const placement::LookupStatistics& statistics, const Workload& workload, Scaling scaling,
+                      const std::string& name, int ranks) {
+  const int most_per_node = cases.machine.ranks_per_node;
   const int per_node = most_per_node > 0 ? std::min(most_per_node, ranks) : ranks;
-  PredictedPlan predicted{.plan = name, .ranks = ranks, .nodes = (ranks + per_node - 1) / per_node};
-  placement::require_known(cases.machine, predicted.nodes);
+  PredictedPlan predicted{.plan = name,
+                          .ranks = ranks,
+                          .nodes = (ranks + per_node - 1) / per_node,
+                          .scaling = scaling,
+                          .batch = workload.global_batch};
+  try {
+    placement::require_known(cases.machine, predicted.nodes);
+  } catch (const InputError& error) {
+    predicted.problem = error.what();
+    predicted.of_ranks = true;
+    return predicted;
+  }
   placement::PlanRequest request = plan_request_of(workload, ranks, cases.config.movement);
   request.ranks_per_node = per_node;
   request.machine = &cases.machine;
@@ -77,7 +87,8 @@ PredictedPlan predict(const PredictedCases& cases, const placement::IdStatistics
     predicted.problem = error.what();
     return predicted;
   }
-  predicted.step = placement::predict_step(context_of(cases, statistics, plan, per_node), cases.machine, plan);
+  predicted.step =
+      placement::predict_step(context_of(cases, statistics, workload, plan, per_node), cases.machine, plan);
   predicted.bound = bound_of(predicted.step, predicted.nodes);
   judge_memory(plan, cases, predicted);
   return predicted;
@@ -87,14 +98,31 @@ PredictedPlan predict(const PredictedCases& cases, const placement::IdStatistics
 
 std::string Bound::text() const { return fmt::format("{}, {}", name_of(phase), by); }
 
+std::int64_t PredictedCases::batch(Scaling scaling, int on) const {
+  Workload workload = options.workload;
+  const int fewest = ranks.front();
+  share_batch(workload, scaling == Scaling::weak ? on : fewest);
+  if (scaling == Scaling::strong || workload.batch_per_rank > 0) return workload.global_batch;
+  const double samples = std::round(static_cast<double>(workload.global_batch) / fewest * on);
+  if (samples >= 0x1p63)
+    throw InputError(fmt::format("--batch {} on {} ranks is more samples on {} than 64 bits count; use a smaller one",
+                                 workload.global_batch, fewest, on));
+  return on == fewest ? workload.global_batch : static_cast<std::int64_t>(samples);
+}
+
 std::vector<PredictedPlan> predict_plans(const PredictedCases& cases) {
   const Workload& workload = cases.options.workload;
   const placement::IdStatistics ids =
       id_statistics_of(workload, cases.options.data, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
   const placement::LookupStatistics statistics(workload.tables, workload.features, ids);
   std::vector<PredictedPlan> predicted;
-  for (const int ranks : cases.ranks)
-    for (const std::string& plan : cases.plans) predicted.push_back(predict(cases, ids, statistics, plan, ranks));
+  for (const Scaling scaling : cases.scalings)
+    for (const int ranks : cases.ranks) {
+      Workload of_ranks = workload;
+      of_ranks.global_batch = cases.batch(scaling, ranks);
+      for (const std::string& plan : cases.plans)
+        predicted.push_back(predict(cases, ids, statistics, of_ranks, scaling, plan, ranks));
+    }
   if (std::ranges::none_of(predicted, &PredictedPlan::predicted)) throw InputError(predicted.front().problem);
   return predicted;
 }

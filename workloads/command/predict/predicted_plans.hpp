@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/placement/cost/step_cost.hpp"
@@ -11,15 +13,36 @@
 
 namespace shardmark::workloads {
 
+/// What stays the same on other numbers of ranks.
+enum class Scaling {
+  weak,    ///< the samples of a rank
+  strong,  ///< the samples of all ranks
+};
+
+struct ScalingChoice {
+  std::string_view name;
+  std::string_view description;
+  std::vector<Scaling> scalings;
+};
+/// The values of --scaling.
+inline const std::array scaling_choices{
+    ScalingChoice{"weak", "the batch of a rank stays, that of all grows with the ranks", {Scaling::weak}},
+    ScalingChoice{"strong", "the batch of all ranks stays, that of a rank shrinks", {Scaling::strong}},
+    ScalingChoice{"both", "one after the other", {Scaling::weak, Scaling::strong}},
+};
+
 /// What predictions are made for.
 struct PredictedCases {
   RunOptions options;
   Case config;
   placement::MachineModel machine;
-  std::vector<std::string> plans;     ///< planners or plan files
-  std::vector<int> ranks;             ///< ascending
-  std::optional<int> ranks_per_node;  ///< absent: the machine's
-  bool dense = false;                 ///< with the workload's dense half
+  std::vector<std::string> plans;  ///< planners or plan files
+  std::vector<int> ranks;          ///< ascending; the workload's batch is that of the fewest
+  std::vector<Scaling> scalings = scaling_choices.front().scalings;
+  bool dense = false;  ///< with the workload's dense half
+
+  /// The samples of a step of so many of `ranks`. Throws InputError where 64 bits do not count them.
+  std::int64_t batch(Scaling scaling, int on) const;
 };
 
 /// What a phase is bound by.
@@ -34,7 +57,10 @@ struct Bound {
 struct PredictedPlan {
   std::string plan;
   int ranks = 1, nodes = 1;
+  Scaling scaling = Scaling::weak;
+  std::int64_t batch = 0;    ///< samples of a step, of all ranks
   std::string problem = {};  ///< why there is no such plan; empty: there is
+  bool of_ranks = false;     ///< the problem is that the machine says nothing of so many ranks
   placement::StepPrediction step = {};
   Bound bound = {};
   int idle_ranks = 0;  ///< that hold nothing
@@ -44,10 +70,11 @@ struct PredictedPlan {
   std::string relief = {};  ///< what would help it then (memory_fit.hpp)
 
   bool predicted() const { return problem.empty(); }
+  double samples_per_second() const { return static_cast<double>(batch) / step.seconds; }
 };
 
-/// By ranks, then plans. Throws InputError where no plan can be made for any ranks, and where the machine does not
-/// know what they need.
+/// By scaling, ranks, then plans. On ranks that the machine says nothing of no plan is made. Throws InputError where
+/// none can be predicted.
 std::vector<PredictedPlan> predict_plans(const PredictedCases& cases);
 
 }  // namespace shardmark::workloads

@@ -187,7 +187,7 @@ class Specs(ProgramTest):
         self.refuses_serial(["run", folder, "--dry-run"], str(folder))
 
     def test_a_spec_that_is_no_json_is_named_with_the_place(self):
-        self.refuses_spec('{"name": ', "not valid JSON", "byte 10")
+        self.refuses_spec('{"name": ', ":1:10: not valid JSON")
         self.refuses_spec("", "not valid JSON")
         self.refuses_spec("[]", "expected a JSON object")
 

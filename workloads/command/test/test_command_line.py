@@ -11,7 +11,7 @@ import subprocess
 from program import SHARDMARK, ProgramTest, main, records
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
-TABLES = ("workloads", "planners", "machines", "terms", "skews", "plan-formats", "results-formats", "options", "transfers", "exchanges", "value-types", "wire-ids",
+TABLES = ("workloads", "planners", "machines", "terms", "skews", "plan-formats", "results-formats", "spec-keys", "options", "transfers", "exchanges", "value-types", "wire-ids",
           "dedups", "group-balances", "replicated-gradients", "async-modes", "async-orders", "stage-pools", "storages", "poolings", "optimizers",
           "weight-decays", "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes", "distributions", "dense-models", "id-rules",
           "malformed-lines", "readings", "bounds-checks", "faults")
@@ -35,7 +35,7 @@ class WithoutMpi(ProgramTest):
             found.add(" ".join(path))
             left += self.subcommands(path)
         self.assertLessEqual({"run", "compare", "list", "doctor", "plan create", "plan show", "plan check", "plan convert",
-                              "data generate criteo", "data convert", "data inspect", "results show"}, found)
+                              "workload new", "workload schema", "machine describe", "data generate criteo", "data convert", "data inspect", "results show"}, found)
 
     def test_version_names_the_program_and_a_version(self):
         out = self.succeeds(self.serial("--version", **WITHOUT_MPI)).out

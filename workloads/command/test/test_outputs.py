@@ -125,7 +125,7 @@ class Outputs(ProgramTest):
         text = "[" * DEEP + "]" * DEEP
         deep, inside = self.new_file(text), self.new_file(f'{{"format": {text}}}')
         for file in deep, inside:
-            self.refuses_serial(("run", file, "--dry-run"), f"{file}: JSON nested deeper than 32 levels")
+            self.refuses_serial(("run", file, "--dry-run"), str(file), ": JSON nested deeper than 32 levels")
             self.refuses(self.serial("results", "show", file), "nested deeper")
             for command in "show", "convert":
                 self.refuses_serial(("plan", command, "criteo-kaggle", inside), "nested deeper")

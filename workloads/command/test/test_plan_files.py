@@ -58,6 +58,45 @@ class OurFiles(ProgramTest):
         rows[:] = [{**rows[0], "rows": [begin, begin + 500, 1], "rank": begin // 500} for begin in (0, 500)]
         self.refuses_serial(["plan", "check", spec, self.new_file(split)], "splits table a", "1 problem")
 
+    def test_a_plan_of_whole_tables_is_one_of_scaled_tables(self):
+        plan = self.new_path(".json")
+        for planner in ("row_wise", "row_wise_block", "column_wise", "hot_rows:rows=4000", "search"):
+            self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--planner", planner, "--ranks", 2, "--out", plan))
+            with self.subTest(planner):
+                for scale in ("1", "1/500", "1/4096"):
+                    self.succeeds(self.serial("plan", "check", "criteo-kaggle", plan, "--scale", scale))
+                outcome, file = self.case(2, plan=plan)
+                self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+                self.assertEqual(records(file)[1]["wrong"], 0)
+            plan.unlink()
+        self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--planner", "row_wise", "--ranks", 2, "--out", plan))
+        self.refuses_serial(["plan", "show", "synthetic-tiny", plan], "no such table")
+        scaled = self.new_path(".json")
+        self.succeeds(self.serial("plan", "convert", "criteo-kaggle", plan, "--scale", "1/500", "--out", scaled))
+        self.assertEqual(json.loads(scaled.read_text())["tables"][2]["shards"][1]["rows"], [1, -(-10131227 // 500), 2])
+
+    def test_check_lists_every_problem(self):
+        plan = json.loads(self.serial("plan", "create", "criteo-kaggle", "--planner", "table_wise", "--ranks", 3).out)
+        plan["tables"][3]["shards"][0]["rank"] = 7
+        plan["tables"][5]["shards"][0]["rows"][0] = 1
+        file = self.new_file(plan)
+        outcome = self.serial("plan", "check", "criteo-kaggle", file, "--ranks", 4, "--global-batch", 16)
+        self.refuses(outcome, "4 problems")
+        for problem in ("table 'C4', rank 7", "table 'C6', columns 0 to 16: row 0 is on no rank", "for 3 ranks, the job has 4",
+                        "the global batch of 16 does not divide by 3 ranks"):
+            self.assertIn(problem, outcome.err)
+        plan["tables"][3]["shards"] = 1
+        del plan["tables"][5]["name"], plan["tables"][7]
+        outcome = self.serial("plan", "check", "criteo-kaggle", self.new_file(plan))
+        self.refuses(outcome, "4 problems")
+        for problem in ("table 'C4': 'shards' must be a list", "table 5: key 'name' is missing", "table 'C6' is missing", "table 'C8' is missing"):
+            self.assertIn(problem, outcome.err)
+        spec = self.new_file({"name": "two", "global_batch": 8, "optimizer": {"name": "sgd"},
+                              "tables": [{"name": "a", "rows": 9, "dim": 4, "value_type": "int8"}, {"name": "b", "rows": 9, "dim": 4, "value_type": "int8"}],
+                              "features": [{"name": "f", "table": "a"}, {"name": "g", "table": "b"}]})
+        whole = {"format": "shardmark-plan/1", "name": "p", "ranks": 1, "tables": [{"name": name, "data_parallel": True} for name in "ab"]}
+        self.refuses(self.serial("plan", "check", spec, self.new_file(whole)), "2 problems")
+
     def test_plans_of_one_name_are_told_apart(self):
         plans = []
         for planner in ("row_wise", "table_wise"):

@@ -118,8 +118,8 @@ struct RefusedText {
 TEST(PlanJson, refuses_and_names_what_is_wrong) {
   const std::string b = R"({"name": "B", "data_parallel": true})";
   const std::vector<RefusedText> cases{
-      {"{", "p.json: not valid JSON"},
-      {"", "p.json: not valid JSON"},
+      {"{", "p.json:1:2: not valid JSON"},
+      {"", "p.json:1:1: not valid JSON"},
       {"3", "p.json: expected a JSON object"},
       {R"({"name": "p", "ranks": 1, "tables": []})", "p.json: key 'format' is missing"},
       {R"({"format": "shardmark-plan/2", "name": "p", "ranks": 1, "tables": []})", "p.json: format 'shardmark-plan/2'"},

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// `machine describe`: the description of a machine that is not at hand, from its data sheet.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "comm/placement/cost/machine_file.hpp"
+#include "reference/error.hpp"
+#include "reference/output_file.hpp"
+#include "workloads/command/command.hpp"
+#include "workloads/command/launcher.hpp"
+#include "workloads/command/machine_options.hpp"
+#include "workloads/command/quantity.hpp"
+
+namespace shardmark::workloads {
+namespace {
+
+struct DescribeArguments {
+  MachineOptions machine;
+  std::optional<double> cores;
+  std::optional<std::uint64_t> memory;
+  std::string memory_bandwidth, out;
+  bool force = false;
+};
+
+void describe(const DescribeArguments& arguments) {
+  placement::DataSheet sheet = arguments.machine.sheet();
+  sheet.cores = arguments.cores;
+  if (!arguments.memory_bandwidth.empty())
+    sheet.memory_bytes_per_second = option_value("--memory-bandwidth", arguments.memory_bandwidth, rate_in);
+  if (arguments.memory) sheet.memory = static_cast<double>(*arguments.memory);
+  const placement::MachineModel like = placement::named_machine(arguments.machine.machine);
+  auto [machine, rules] = placement::described_machine(like, sheet);
+  if (machine == like)
+    throw InputError(
+        fmt::format("the data sheet says nothing; give --cores, --memory-bandwidth, --links, --latency, "
+                    "--ranks-per-node or --memory"));
+  machine.measured = false;
+  machine.source = "described, not measured: as " + like.name + machine.source.substr(like.source.size());
+  machine.name = arguments.out.empty() ? "described" : std::filesystem::path(arguments.out).stem().string();
+  rules.push_back(fmt::format("all else is that of {}: {}", like.name, like.source));
+  nlohmann::ordered_json json = placement::to_json(machine);
+  json["derivation"] = rules;
+  const std::string text = json.dump(2) + "\n";
+  if (arguments.out.empty()) {
+    fmt::print("{}", text);
+    return;
+  }
+  require_alone("machine describe");
+  if (!arguments.out.ends_with(".json"))
+    throw InputError(fmt::format("--out {}: name a file that ends in .json", arguments.out));
+  if (!arguments.force && std::filesystem::exists(arguments.out))
+    throw InputError(
+        fmt::format("--out {}: exists already; name another file, or --force to replace it", arguments.out));
+  write_file(arguments.out, text);
+  fmt::print("wrote {}: {}\n", arguments.out, machine.source);
+  for (const std::string& rule : rules) fmt::print("  {}\n", rule);
+  fmt::print("  Predict with it: shardmark predict criteo-kaggle --machine {}\n", arguments.out);
+}
+
+}  // namespace
+
+void define_machine(CLI::App& app) {
+  app.require_subcommand(1);
+  const auto arguments = std::make_shared<DescribeArguments>();
+  CLI::App& command = *app.add_subcommand(
+      "describe", "write a machine file from a data sheet; what that does not say is another machine's");
+  command
+      .add_option("--like", arguments->machine.machine,
+                  "described machine or file that has the rest: cpu-100g, dgx-a100, ...")
+      ->capture_default_str();
+  command.add_option("--cores", arguments->cores, "cores of a rank (a socket, for example)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--memory-bandwidth", arguments->memory_bandwidth,
+                     "of a rank's memory, such as 307GB/s of a socket or 3.35TB/s of a GPU");
+  add_link_options(command, arguments->machine);
+  command.add_option("--memory", arguments->memory, "memory of a rank, such as 80GB (10^9) or 80GiB (2^30)")
+      ->transform(CLI::AsSizeValue(true));
+  command.add_option("--out", arguments->out, "machine file to write, .json (default: print it)");
+  command.add_flag("--force", arguments->force, "replace a file that exists");
+  command.callback([arguments] { describe(*arguments); });
+}
+
+}  // namespace shardmark::workloads

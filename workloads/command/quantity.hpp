@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "comm/placement/cost/machine_description.hpp"
+
+namespace shardmark::workloads {
+
+/// Bytes per second of "25GB/s" (bytes) or "200Gb/s" (bits), also as 200Gbit/s or 200Gbps. Throws InputError.
+double rate_in(std::string_view text);
+
+/// A link and how many of them: "200Gb/s" or "8x200Gb/s". Throws InputError.
+placement::NodeLinks links_in(std::string_view text);
+
+/// Seconds of "2us", "800ns" or "0.01ms". Throws InputError.
+double latency_in(std::string_view text);
+
+}  // namespace shardmark::workloads
