@@ -19,7 +19,7 @@ std::string usual_error(bool calibrated, bool between_hosts) {
   if (!calibrated)
     return fmt::format(
         "Predictions for described machines are usually {:.0f} % off: of {} published steps that were known when the "
-        "machines were described. Others were off by far more (README), so measure before you buy.",
+        "machines were described. Others were off by far more (results/measured/README.md), so measure before you buy.",
         percent, cases);
   return fmt::format(
       "Predictions for calibrated machines are usually {:.0f} % off: of {} cases of {} workloads on {} ranks{}.",
