@@ -60,9 +60,11 @@ int run_on(const comm::Communicator& world, const CalibrateArguments& arguments)
 void add_sizes(CLI::App& app, RateSizes& sizes) {
   app.add_option("--table", sizes.table_bytes, "size of the table whose rows are read for the ceilings, per rank")
       ->transform(CLI::AsSizeValue(true))
+      ->type_name("BYTES")
       ->default_str("1GiB");
   app.add_option("--array", sizes.array_bytes, "size of each of the arrays that are streamed, per rank")
       ->transform(CLI::AsSizeValue(true))
+      ->type_name("BYTES")
       ->default_str("256MiB");
   app.add_option("--rows", sizes.rows, "rows of one round of the ceilings")
       ->check(CLI::PositiveNumber)

@@ -136,7 +136,7 @@ std::string fish(const std::vector<Words>& all) {
       const std::string values = list.empty() ? "" : fmt::format(" -a '(__shardmark_list {})'", list);
       for (const std::string& name : option->get_lnames())
         out += fmt::format("complete -c shardmark -n '{}' -l {}{}{} -d {}\n", when, name,
-                           option->get_type_size() == 0 ? "" : " -r", values, quoted(option->get_description()));
+                           option->get_expected_max() == 0 ? "" : " -r", values, quoted(option->get_description()));
     }
     if (takes(words, "WORKLOAD"))
       out += fmt::format("complete -c shardmark -n '{}' -a '(__shardmark_list workloads)'\n", when);

@@ -49,7 +49,7 @@ std::vector<std::string> arguments_of(const std::string& file, const CLI::App& c
                                    nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
     }
     if (is_given(given, *option)) continue;
-    if (option->get_type_size() != 0)
+    if (option->get_expected_max() > 0)
       arguments.insert(arguments.end(), {"--" + name, fmt::format("{}", fmt::join(item.inputs, ","))});
     else if (item.inputs == std::vector<std::string>{"true"})
       arguments.push_back("--" + name);

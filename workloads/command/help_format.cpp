@@ -16,26 +16,32 @@ namespace {
 
 constexpr std::size_t help_width = 100, first_column = 26;
 
-/// Returns the text in lines of at most `columns`, which end at blanks or within long words at a sign; line breaks of
-/// the text stay.
+/// Returns a line of text in lines of at most `columns`, which end at blanks, or within long words at a sign; those
+/// behind the first begin with `indent`.
+void add_wrapped(std::string line, std::size_t columns, const std::string& indent, std::vector<std::string>& lines) {
+  while (line.size() > columns) {
+    std::size_t at = line.rfind(' ', columns), next = at + 1;
+    if (at == line.npos || line.find_first_not_of(' ') > at) {
+      const std::size_t sign = line.find_last_of("+,=", columns - 1);
+      at = next = sign == line.npos ? columns : sign + 1;
+    }
+    lines.push_back(line.substr(0, at));
+    line = indent + line.substr(next);
+  }
+  lines.push_back(std::move(line));
+}
+
+/// Returns the lines of a text; of one that is a list, a line each, what does not fit stands further to the right.
 std::vector<std::string> lines_of(std::string_view text, std::size_t columns) {
   std::vector<std::string> lines;
+  const bool list = text.find('\n') != text.npos;
   for (bool more = true; more;) {
     const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
+    const std::string_view line = text.substr(0, end);
     more = end != text.npos;
     text.remove_prefix(more ? end + 1 : text.size());
-    const std::string indent(std::min(line.find_first_not_of(' '), line.size()), ' ');
-    while (line.size() > columns) {
-      std::size_t at = line.rfind(' ', columns), next = at + 1;
-      if (at == line.npos || at <= indent.size()) {  // a word that is too long: behind one of its signs
-        const std::size_t sign = line.find_last_of("+,=", columns - 1);
-        at = next = sign == line.npos ? columns : sign + 1;
-      }
-      lines.emplace_back(line.substr(0, at));
-      line.remove_prefix(next);
-    }
-    lines.emplace_back(line);
+    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    add_wrapped(std::string(line), columns, list ? std::string(begin + 4, ' ') : "", lines);
   }
   return lines;
 }
@@ -98,7 +104,7 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
     std::string name = is_positional ? option->get_name(true, false) : option->get_name(false, true);
     std::ranges::replace(name, ',', '|');
-    const bool takes_value = option->get_type_size() != 0;
+    const bool takes_value = option->get_expected_max() > 0;
     const bool list = option->get_expected_max() == CLI::detail::expected_max_vector_size;
     if (takes_value && !is_positional) name += ' ' + value_name(*option) + (list ? ",..." : "");
     if (takes_value && is_positional && list) name += " ...";

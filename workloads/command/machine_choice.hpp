@@ -13,10 +13,9 @@ namespace shardmark::workloads {
 
 inline constexpr std::string_view machine_help =
     "by what cases are predicted before they run, and exchange auto picks: auto, a FILE of `shardmark calibrate "
-    "--out`, known or off. auto "
-    "takes\n"
-    "results/local/machines/FINGERPRINT.json of these ranks, or calibrates them now, in less than a minute, and keeps\n"
-    "that there; known takes the file where it is there";
+    "--out`, known or off. auto takes results/local/machines/FINGERPRINT.json of these ranks, or calibrates them now, "
+    "in "
+    "less than a minute, and keeps that there; known takes the file where it is there";
 
 /// A machine, and what the user should know of it.
 struct ChosenMachine {

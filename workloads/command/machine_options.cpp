@@ -23,7 +23,7 @@ placement::MachineModel MachineOptions::chosen() const {
 
 void add_machine_options(CLI::App& app, MachineOptions& options) {
   app.add_option("--machine", options.machine,
-                 "file of `shardmark calibrate` or `shardmark machine describe` (.json), or a described machine\n"
+                 "file of `shardmark calibrate` or `shardmark machine describe` (.json), or a described machine "
                  "(shardmark list machines)")
       ->capture_default_str();
   add_link_options(app, options);

@@ -81,7 +81,8 @@ void define_check(CLI::App& app) {
   command
       .add_option("--memory", options->memory,
                   "bytes a rank has for tables and optimizer state, such as 16GB (10^9) or 16GiB (2^30)")
-      ->transform(CLI::AsSizeValue(true));
+      ->transform(CLI::AsSizeValue(true))
+      ->type_name("BYTES");
   command.add_option("--global-batch", options->global_batch, "samples that must divide by the ranks")
       ->check(CLI::PositiveNumber);
   command.add_option("--strict", options->strict, "hugectr: also what only HugeCTR refuses or cannot express")

@@ -182,7 +182,8 @@ CLI::App& add(CLI::App& app, const char* name, const char* description,
       .add_option("--memory", arguments->memory,
                   "bytes a rank has, such as 16GB (10^9) or 16GiB (2^30): planners may keep to it, tables and their "
                   "state must (default: no limit)")
-      ->transform(CLI::AsSizeValue(true));
+      ->transform(CLI::AsSizeValue(true))
+      ->type_name("BYTES");
   return command;
 }
 

@@ -72,7 +72,8 @@ void define_predict(CLI::App& app) {
   add_machine_options(app, arguments->machine);
   app.add_option("--memory", arguments->memory,
                  "memory of a rank, such as 80GB (10^9) or 80GiB (2^30) (default: the machine's)")
-      ->transform(CLI::AsSizeValue(true));
+      ->transform(CLI::AsSizeValue(true))
+      ->type_name("BYTES");
   app.add_option("--scaling", arguments->scaling,
                  described("how the batch follows the ranks, from that of the fewest on", scaling_choices))
       ->capture_default_str();

@@ -46,9 +46,9 @@ class Async(ProgramTest):
         self.succeeds(self.serial("data", "convert", tsv, h5, "--scale", SMALL["scale"]))
         for data, reading, order in ((tsv, "before", "input"), (tsv, "steps", "completion"), (h5, "steps", "input")):
             with self.subTest(data=data, reading=reading, order=order):
-                outcome, file = self.case(2, command="compare", plan="table_wise", data=data, batch=12, steps=8,
-                                          check=6, dense="dlrm", reading=reading, exchange="mpi_alltoallv",
-                                          async_pool="shared", async_threads=3, async_order=order, train=10,
+                outcome, file = self.case(2, command="compare", plan="table_wise", data=data, batch=12, steps=6,
+                                          check=3, dense="dlrm", reading=reading, exchange="mpi_alltoallv",
+                                          async_pool="shared", async_threads=3, async_order=order, train=4,
                                           **{"async": "off,ids,rows,patched"})
                 self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID", outcome.out)
                 self.assertEqual(outcome.err.count("used again from the start"), 1, outcome.err)
