@@ -49,6 +49,12 @@ PredictedCases cases_of(const PredictArguments& arguments) {
 
 void predict(const PredictArguments& arguments) {
   PredictedCases cases = cases_of(arguments);
+  const MachineOptions& given = arguments.machine;
+  if (arguments.published &&
+      (!given.links.empty() || !given.latency.empty() || given.ranks_per_node || arguments.memory))
+    throw InputError(
+        "--published predicts for the machines of those who published; leave out --links, --latency, --ranks-per-node "
+        "and --memory");
   if (arguments.published) {
     fmt::print("{}", published_text(std::move(cases)));
     return;

@@ -151,6 +151,8 @@ class Predict(ProgramTest):
 
     def test_steps_that_nobody_published_are_refused(self):
         self.refuses_serial(["predict", "criteo-kaggle", "--published"], "nothing was published")
+        for option, value in (("--links", "200Gb/s"), ("--latency", "2us"), ("--ranks-per-node", 4), ("--memory", "80GB")):
+            self.refuses_serial(["predict", "hugectr-dlrm", "--published", option, value], "--published", option)
 
     def test_bad_input_is_one_line(self):
         predict = ["predict", "criteo-kaggle"]
