@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "comm/placement/show.hpp"
 #include "comm/placement/support.hpp"
 #include "reference/error.hpp"
+#include "reference/named.hpp"
 #include "workloads/batches/workload_statistics.hpp"
 #include "workloads/cases/placement_inputs.hpp"
 #include "workloads/command/case_arguments.hpp"
@@ -69,6 +71,36 @@ struct PlanSubject {
   }
 };
 
+placement::PlanFacts facts_of(const PlanSubject& planned, const placement::Plan& plan) {
+  const Workload& workload = planned.workload();
+  const int per_node = planned.per_node(plan.ranks);
+  placement::require_known(planned.machine, (plan.ranks + per_node - 1) / per_node);
+  const placement::LookupStatistics statistics = lookup_statistics_of(workload, planned.run.data, say);
+  return placement::facts_of(step_context_of(statistics, workload, plan, planned.config, per_node), planned.machine,
+                             plan);
+}
+
+/// Says by how much a plan that a format can express is slower than one that need not be.
+void say_cost(const PlanSubject& planned, const PlanArguments& arguments, const placement::PlanRequest& request,
+              const placement::Plan& plan) {
+  const Workload& workload = planned.workload();
+  placement::PlanRequest any = request;
+  any.remarks = nullptr;
+  const placement::Plan other = placement::make_plan(arguments.plan, workload.tables, workload.features, any);
+  const double kept = facts_of(planned, plan).step.seconds, free = facts_of(planned, other).step.seconds;
+  say(fmt::format("keeping to what {} can express costs {:.1f} % of a step: {:.4g} ms predicted, {:.4g} ms without",
+                  arguments.format, std::max(0.0, 100.0 * (kept / free - 1.0)), 1e3 * kept, 1e3 * free));
+}
+
+/// A search keeps to what the format of the file can express, unless it is told what it may do.
+std::string planner_for(const PlanArguments& arguments) {
+  const bool keeps = choice_named(placement::plan_formats, "plan format", arguments.format).options_of_search.empty() ||
+                     (arguments.plan != "search" && !arguments.plan.starts_with("search:")) ||
+                     arguments.plan.find("format=") != std::string::npos ||
+                     arguments.plan.find("options=") != std::string::npos;
+  return keeps ? arguments.plan : fmt::format("{}:format={}", arguments.plan, arguments.format);
+}
+
 void create(const PlanArguments& arguments) {
   PlanSubject planned(arguments);
   planned.share_batch(arguments.ranks.value());
@@ -76,12 +108,14 @@ void create(const PlanArguments& arguments) {
   std::vector<std::string> remarks;
   placement::PlanRequest request = planned.request(arguments.ranks.value());
   request.remarks = &remarks;
-  const placement::Plan plan = placement::make_plan(arguments.plan, workload.tables, workload.features, request);
+  const std::string planner = planner_for(arguments);
+  const placement::Plan plan = placement::make_plan(planner, workload.tables, workload.features, request);
   placement::require_supported(plan, workload.tables, workload.features, planned.config.movement);
   if (planned.memory) placement::require_fit(plan, workload.tables, static_cast<double>(*planned.memory));
   write_plan(arguments.format, arguments.out, workload, plan);
   if (const std::string idle = placement::idle_ranks_text(plan); !idle.empty()) say(idle);
   for (const std::string& remark : remarks) say(fmt::format("{}: {}", arguments.plan, remark));
+  if (planner != arguments.plan) say_cost(planned, arguments, request, plan);
 }
 
 placement::Plan plan_to_show(const PlanArguments& arguments, const PlanSubject& planned) {
@@ -164,12 +198,7 @@ void show_plan(const PlanArguments& arguments) {
   const placement::Plan plan = plan_to_show(arguments, planned);
   planned.share_batch(plan.ranks);
   placement::require_supported(plan, workload.tables, workload.features, planned.config.movement_in_effect());
-  const int per_node = planned.per_node(plan.ranks);
-  placement::require_known(planned.machine, (plan.ranks + per_node - 1) / per_node);
-  const placement::LookupStatistics statistics = lookup_statistics_of(workload, planned.run.data, say);
-  const placement::PlanFacts facts =
-      placement::facts_of(step_context_of(statistics, workload, plan, planned.config, per_node), planned.machine, plan);
-  fmt::print("{}", format.text(planned, facts, plan));
+  fmt::print("{}", format.text(planned, facts_of(planned, plan), plan));
 }
 
 /// A subcommand on a workload as `run` has it.

@@ -23,6 +23,9 @@ struct PlanFormat {
   std::string_view description;
   /// Writes the plan. Throws InputError when the format cannot express it.
   std::string (*text)(const Plan&, std::span<const Table>, std::span<const Feature>);
+  /// These are the options of the planner `search` that it can express whatever ranks hold the parts, joined by +;
+  /// empty: all.
+  std::string_view options_of_search = "data_parallel+table_wise";
 };
 
 template <std::size_t spelling>
@@ -34,7 +37,8 @@ inline constexpr std::array plan_formats{
     PlanFormat{"shardmark", "shardmark-plan/1: any plan",
                [](const Plan& plan, std::span<const Table> tables, std::span<const Feature>) {
                  return plan_to_json(plan, tables);
-               }},
+               },
+               ""},
     PlanFormat{hugectr_spellings[0].name, hugectr_spellings[0].description, plan_to_hugectr_as<0>},
     PlanFormat{hugectr_spellings[1].name, hugectr_spellings[1].description, plan_to_hugectr_as<1>},
     PlanFormat{hugectr_spellings[2].name, hugectr_spellings[2].description, plan_to_hugectr_as<2>},
@@ -45,7 +49,8 @@ inline constexpr std::array plan_formats{
     PlanFormat{"torchrec-plan", "TorchRec's sharding plan: no rows modulo ranks",
                [](const Plan& plan, std::span<const Table> tables, std::span<const Feature>) {
                  return plan_to_torchrec(plan, tables);
-               }},
+               },
+               "data_parallel+table_wise+column_wise"},
 };
 
 /// Reads a plan in any format: a JSON array is a HugeCTR plan file, an object with "shard_matrix" HugeCTR's later

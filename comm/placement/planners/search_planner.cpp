@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/search/search.hpp"
 #include "comm/placement/support.hpp"
@@ -26,9 +27,10 @@ std::vector<std::string_view> joined_by_plus(std::string_view text) {
   return parts;
 }
 
-/// Returns the plans of the other planners that can place these tables under this request, and that a step can do.
+/// Returns the plans of the other planners that can place these tables under this request, that a step can do and that
+/// the format can express.
 std::vector<SearchStart> plans_of_others(std::span<const Table> tables, std::span<const Feature> features,
-                                         const PlanRequest& request) {
+                                         const PlanRequest& request, const PlanFormat& format) {
   std::vector<SearchStart> starts;
   Movement movement = request.movement;  // whose dedup is settled by what travels
   movement.dedup = Dedup::automatic;
@@ -37,6 +39,7 @@ std::vector<SearchStart> plans_of_others(std::span<const Table> tables, std::spa
     try {
       const Plan plan = make_plan(planner.name, tables, features, request);
       require_supported(plan, {tables.begin(), tables.end()}, {features.begin(), features.end()}, movement);
+      format.text(plan, tables, features);
       starts.push_back({std::string(planner.name), plan.tables});
     } catch (const InputError&) {
       // Nothing to begin with, which is no problem of the search.
@@ -55,7 +58,10 @@ std::vector<TablePlacement> place_search(std::span<const Table> tables, std::spa
                          .ranks_per_node = request.node_size(),
                          .global_batch = request.global_batch,
                          .movement = request.movement};
-  const std::string options = request.settings.text("options");
+  const PlanFormat& format = choice_named(plan_formats, "plan format", request.settings.text("format"));
+  std::string options = request.settings.text("options");
+  const bool all = options == search_settings.front().usual;
+  if (all && !format.options_of_search.empty()) options = format.options_of_search;
   SearchSettings settings{.memory = {},
                           .seconds = request.settings.number("seconds"),
                           .anneals = is_on(request, "anneal"),
@@ -69,8 +75,7 @@ std::vector<TablePlacement> place_search(std::span<const Table> tables, std::spa
   if (request.memory) settings.memory = static_cast<double>(*request.memory) * (1.0 - reserve / 100);
   const MachineModel& machine = request.machine ? *request.machine : described_cluster();
   // Those of others may place tables in any way.
-  const auto starts = options == search_settings.front().usual ? plans_of_others(tables, features, request)
-                                                               : std::vector<SearchStart>();
+  const auto starts = all ? plans_of_others(tables, features, request, format) : std::vector<SearchStart>();
   SearchResult result = search(step, machine, settings, starts);
   if (request.remarks) request.remarks->push_back(result.report.text());
   return std::move(result.placements);
