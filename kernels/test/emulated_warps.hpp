@@ -4,7 +4,8 @@
 // Included before all else where kernels of devices are compiled for processors, to test them: the lanes of a warp are
 // stacks of their own that take turns in a random order wherever they have to wait for each other. What lanes do not
 // agree on ends the program: one that comes to another collective, with other lanes or to none, and one that asks for
-// the value of a lane that does not take part. Kernels run one warp after the other, on one thread.
+// the value of a lane that does not take part. Kernels run one warp after the other, on one thread. What this does not
+// show: here lanes that have come to any collective see what each other wrote, on a device only behind __syncwarp().
 #define SHARDMARK_EMULATED_WARPS
 
 #include <setjmp.h>
