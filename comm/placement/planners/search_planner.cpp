@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/search/search.hpp"
@@ -27,6 +29,24 @@ std::vector<std::string_view> joined_by_plus(std::string_view text) {
   return parts;
 }
 
+/// Returns the option that a placement is, of those that do not split rows; else nothing.
+std::string_view option_of(const TablePlacement& placement, const Table& table) {
+  if (placement.data_parallel) return "data_parallel";
+  if (placement.hot_rows > 0) return "";
+  const bool all_rows =
+      std::ranges::all_of(placement.shards, [&](const Shard& shard) { return shard.rows.count() == table.rows; });
+  return !all_rows ? "" : placement.shards.size() == 1 ? "table_wise" : "column_wise";
+}
+
+/// Returns whether the format can express the plan whatever ranks its shards are moved to.
+bool can_express(const PlanFormat& format, const Plan& plan, std::span<const Table> tables) {
+  if (format.options_of_search.empty()) return true;
+  const auto options = joined_by_plus(format.options_of_search);
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    if (std::ranges::find(options, option_of(plan.tables[t], tables[t])) == options.end()) return false;
+  return true;
+}
+
 /// Returns the plans of the other planners that can place these tables under this request, that a step can do and that
 /// the format can express.
 std::vector<SearchStart> plans_of_others(std::span<const Table> tables, std::span<const Feature> features,
@@ -39,7 +59,7 @@ std::vector<SearchStart> plans_of_others(std::span<const Table> tables, std::spa
     try {
       const Plan plan = make_plan(planner.name, tables, features, request);
       require_supported(plan, {tables.begin(), tables.end()}, {features.begin(), features.end()}, movement);
-      format.text(plan, tables, features);
+      if (!can_express(format, plan, tables)) continue;
       starts.push_back({std::string(planner.name), plan.tables});
     } catch (const InputError&) {
       // Nothing to begin with, which is no problem of the search.
