@@ -81,7 +81,9 @@ void with_words_at_once(const WordRows& rows, const Body& body) {
 template <class Exec, class Make>
 void launch_on_keys(const char* label, const Exec& exec, const WordRows& rows, std::int64_t keys, const Make& make) {
   with_words_at_once(rows, [&](auto size) {
-    for_tiles(label, exec, (keys + keys_at_once - 1) / keys_at_once, row_lanes<size>(rows), make(size));
+    // Single words take 40 registers a lane, which six teams have; nvcc would take more.
+    using Bounds = std::conditional_t<size == 1, Kokkos::LaunchBounds<team_lanes, 6>, Kokkos::LaunchBounds<>>;
+    for_tiles<Bounds>(label, exec, (keys + keys_at_once - 1) / keys_at_once, row_lanes<size>(rows), make(size));
   });
 }
 
