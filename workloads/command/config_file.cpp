@@ -41,10 +41,7 @@ std::vector<std::string> arguments_of(const std::string& file, const CLI::App& c
     std::ranges::replace(name, '_', '-');
     const CLI::Option* option = option_called(command, name);
     if (option == nullptr) {
-      std::vector<std::string_view> valid;
-      for (const CLI::Option* each : command.get_options())
-        for (const std::string& other : each->get_lnames()) valid.push_back(other);
-      const std::string_view nearest = nearest_name(name, valid);
+      const std::string_view nearest = nearest_name(name, option_names(command));
       throw InputError(fmt::format("--config {}: '{}' is no option of {}{}", file, item.fullname(), command.get_name(),
                                    nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
     }
@@ -58,6 +55,13 @@ std::vector<std::string> arguments_of(const std::string& file, const CLI::App& c
 }
 
 }  // namespace
+
+std::vector<std::string_view> option_names(const CLI::App& command) {
+  std::vector<std::string_view> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  return names;
+}
 
 void add_config(CLI::App& app) {
   app.add_option_function<std::string>(

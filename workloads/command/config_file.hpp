@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -12,6 +13,9 @@ namespace shardmark::workloads {
 
 /// Adds --config, by which options of `app` come from a file: TOML, a line `option = value` each, without the dashes.
 void add_config(CLI::App& app);
+
+/// Returns the names of the options of a command, without the dashes.
+std::vector<std::string_view> option_names(const CLI::App& command);
 
 /// Returns the arguments of `command` with the options of its --config files in place of these. What is also given on
 /// the command line counts there alone. Throws InputError that names the file for one that cannot be read, and for a

@@ -81,9 +81,7 @@ struct Called {
 
   /// The parser would take an unknown option for a stray argument, or only say which other one is missing.
   void check_options() const {
-    std::vector<std::string_view> valid;
-    for (const CLI::Option* option : command->get_options())
-      for (const std::string& name : option->get_lnames()) valid.push_back(name);
+    const std::vector<std::string_view> valid = option_names(*command);
     for (const std::string_view argument : arguments) {
       if (argument == "--") return;
       if (!argument.starts_with("--")) continue;

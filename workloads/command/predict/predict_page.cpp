@@ -143,8 +143,8 @@ const PredictedPlan* best(Scaling scaling, std::span<const PredictedPlan> predic
   return found;
 }
 
-/// Where to go from here, in words: per scaling the fastest plan on most ranks, and how far predictions are usually
-/// off.
+/// Returns in words where to go from here: per scaling the fastest plan on most ranks, and how far predictions are
+/// usually off.
 std::string answer(const PredictedCases& cases, std::span<const PredictedPlan> predicted) {
   std::vector<std::string> sentences;
   bool between_hosts = false;
