@@ -7,6 +7,8 @@
 #include <array>
 #include <string_view>
 
+#include "reference/number.hpp"
+
 namespace shardmark::datasets {
 namespace {
 
@@ -79,19 +81,20 @@ std::string explain_field(std::string_view field, int index) {
 
 }  // namespace
 
-bool parse_criteo_line(const char* begin, const char* end, bool labelled, CriteoLine& line) {
+bool parse_criteo_line(const char* begin, const char* end, CriteoForm form, CriteoLine& line) {
+  const char separator = form.separator;
   const char* at = begin;
   line.label = 0;
   line.missing = 0;
-  if (labelled) {
-    if (end - begin < 2 || (at[0] != '0' && at[0] != '1') || at[1] != '\t') return false;
+  if (form.labelled) {
+    if (end - begin < 2 || (at[0] != '0' && at[0] != '1') || at[1] != separator) return false;
     line.label = static_cast<std::uint8_t>(at[0] - '0');
     at += 2;
   }
   for (int i = 0; i < criteo_dense; ++i) {
     std::int64_t value = 0;
     bool present = false;
-    if (!scan_integer(at, value, present) || *at != '\t' || at >= end) return false;
+    if (!scan_integer(at, value, present) || *at != separator || at >= end) return false;
     ++at;
     line.dense[i] = static_cast<float>(value);
     line.missing |= static_cast<std::uint64_t>(!present) << i;
@@ -101,22 +104,23 @@ bool parse_criteo_line(const char* begin, const char* end, bool labelled, Criteo
     if (!scan_hex(at, line.categories[c], present)) return false;
     line.missing |= static_cast<std::uint64_t>(!present) << (criteo_dense + c);
     if (c == criteo_categories - 1) return at == end;
-    if (*at != '\t' || at >= end) return false;
+    if (*at != separator || at >= end) return false;
     ++at;
   }
   return false;
 }
 
-std::string explain_criteo_line(const char* begin, const char* end, bool labelled) {
-  const std::string_view text(begin, static_cast<std::size_t>(end - begin));
-  const auto fields = std::count(text.begin(), text.end(), '\t') + 1;
-  const auto expected = criteo_fields + (labelled ? 1 : 0);
+std::string explain_criteo_line(std::string_view text, CriteoForm form) {
+  const auto fields = std::count(text.begin(), text.end(), form.separator) + 1;
+  const auto expected = criteo_fields + (form.labelled ? 1 : 0);
   if (text.empty()) return "the line is empty";
-  if (fields != expected) return fmt::format("expected {} fields separated by tabs, found {}", expected, fields);
+  if (fields != expected)
+    return fmt::format("expected {} fields separated by {}, found {}", expected,
+                       form.separator == '\t' ? "tabs" : "commas", fields);
 
   std::size_t from = 0;
-  for (int index = labelled ? -1 : 0; index < criteo_fields; ++index) {
-    const std::string_view field = text.substr(from, text.find('\t', from) - from);
+  for (int index = form.labelled ? -1 : 0; index < criteo_fields; ++index) {
+    const std::string_view field = text.substr(from, text.find(form.separator, from) - from);
     from += field.size() + 1;
     if (index < 0) {
       if (field != "0" && field != "1") return fmt::format("label {} is not 0 or 1", quoted(field));
@@ -130,6 +134,24 @@ std::string explain_criteo_line(const char* begin, const char* end, bool labelle
     if (!scanned || at != field.data() + field.size()) return explain_field(field, index);
   }
   return "malformed";
+}
+
+std::optional<CriteoForm> form_of_criteo_line(std::string_view text) {
+  for (const char separator : {'\t', ','}) {
+    const auto found = std::ranges::count(text, separator);
+    if (found == criteo_fields || found == criteo_fields - 1) return CriteoForm{found == criteo_fields, separator};
+  }
+  return std::nullopt;
+}
+
+bool is_criteo_header(std::string_view text, CriteoForm form) {
+  std::size_t from = 0;
+  for (int index = form.labelled ? -1 : 0; index < criteo_dense; ++index) {
+    const std::string_view field = text.substr(from, text.find(form.separator, from) - from);
+    from += field.size() + 1;
+    if (field.empty() || number_in<double>(field)) return false;
+  }
+  return true;
 }
 
 std::string criteo_field_name(int field) {

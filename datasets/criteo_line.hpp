@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,12 +19,24 @@ struct CriteoLine {
   std::uint64_t missing = 0;     ///< bit f: field f is empty
 };
 
-/// Scans [begin, end), a line without its end; *end must be readable and neither a digit nor a hex digit. Returns false
-/// when the line is malformed; parts of `line` are then overwritten.
-bool parse_criteo_line(const char* begin, const char* end, bool labelled, CriteoLine& line);
+/// Says what all lines of a file have in common.
+struct CriteoForm {
+  bool labelled = true;   ///< a label before the 39 fields
+  char separator = '\t';  ///< or a comma
+};
+
+/// Scans [begin, end), a line without its end; *end must be readable, and no digit, hex digit or separator. Returns
+/// false when the line is malformed; parts of `line` are then overwritten.
+bool parse_criteo_line(const char* begin, const char* end, CriteoForm form, CriteoLine& line);
 
 /// Returns what is wrong with a line that parse_criteo_line refused: it names the field and quotes it.
-std::string explain_criteo_line(const char* begin, const char* end, bool labelled);
+std::string explain_criteo_line(std::string_view text, CriteoForm form);
+
+/// Returns the form of a line by its separators; empty where it has neither 39 nor 40 fields.
+std::optional<CriteoForm> form_of_criteo_line(std::string_view text);
+
+/// Returns whether a line of this form holds names: no label and no integer is a number or empty.
+bool is_criteo_header(std::string_view text, CriteoForm form);
 
 inline constexpr int criteo_dense = 13;       ///< integer columns I1..I13
 inline constexpr int criteo_categories = 26;  ///< categorical columns C1..C26

@@ -48,21 +48,22 @@ bool CriteoReader::next(CriteoBlock& block) {
 }
 
 void CriteoReader::consume(const char* begin, const char* end, CriteoBlock& block) {
-  if (!label_known_) decide_label(begin, end);
+  const std::string_view text(begin, static_cast<std::size_t>(end - begin));
+  if (!form_known_) {
+    const auto form = form_of_criteo_line(text);
+    form_known_ = form.has_value();
+    form_ = form.value_or(form_);
+    header_ = form_known_ && line_ == 1 && is_criteo_header(text, form_);
+    if (header_) return;
+  }
   const auto row = static_cast<std::size_t>(block.rows);
   CriteoLine line;
   line.dense = block.dense.data() + row * criteo_dense;
-  if (!parse_criteo_line(begin, end, labelled_, line)) return reject(explain_criteo_line(begin, end, labelled_));
+  if (!parse_criteo_line(begin, end, form_, line)) return reject(explain_criteo_line(text, form_));
   block.labels[row] = line.label;
   block.missing[row] = line.missing;
   for (std::size_t c = 0; c < criteo_categories; ++c) block.categories[c][row] = line.categories[c];
   ++block.rows;
-}
-
-void CriteoReader::decide_label(const char* begin, const char* end) {
-  const auto tabs = std::count(begin, end, '\t');
-  label_known_ = tabs == criteo_fields || tabs == criteo_fields - 1;
-  labelled_ = tabs != criteo_fields - 1;
 }
 
 /// Reads more text behind the unread part. False when there is none. A last line without '\n' is given one.

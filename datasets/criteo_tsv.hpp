@@ -40,8 +40,9 @@ struct CriteoReaderOptions {
 };
 
 /// Streams a Criteo TSV file (plain, .gz, .zst): label, 13 integers, 26 hexadecimal 32-bit values, separated by tabs;
-/// fields may be empty, integers negative, lines may end in CRLF. A first line of 39 fields says that the file has no
-/// label (the Kaggle test file): every label is then 0.
+/// fields may be empty, integers negative, lines may end in CRLF. A first line with commas in place of tabs says that
+/// all lines have them. One of 39 fields says that the file has no label (the Kaggle test file): every label is then 0.
+/// One of names is no sample.
 class CriteoReader {
  public:
   /// Throws InputError when the file cannot be opened.
@@ -51,7 +52,8 @@ class CriteoReader {
   /// wrong") or, with Malformed::skip, is counted.
   bool next(CriteoBlock& block);
 
-  bool labelled() const { return labelled_; }                             ///< known after the first next()
+  bool labelled() const { return form_.labelled; }                        ///< known after the first next()
+  bool has_header() const { return header_; }                             ///< line 1 holds names; known as labelled()
   std::int64_t lines() const { return line_; }                            ///< lines read so far
   std::int64_t bytes() const { return bytes_; }                           ///< bytes of text read so far
   std::int64_t malformed() const { return malformed_; }                   ///< lines skipped so far
@@ -66,7 +68,6 @@ class CriteoReader {
   void discard_line();
   void consume(const char* begin, const char* end, CriteoBlock& block);
   void reject(std::string what);
-  void decide_label(const char* begin, const char* end);
 
   std::string path_;
   CriteoReaderOptions options_;
@@ -78,8 +79,9 @@ class CriteoReader {
   std::int64_t bytes_ = 0;
   std::int64_t malformed_ = 0;
   std::vector<std::string> messages_;
-  bool label_known_ = false;
-  bool labelled_ = true;
+  CriteoForm form_;  ///< of the first line of 39 or 40 fields
+  bool form_known_ = false;
+  bool header_ = false;
 };
 
 }  // namespace shardmark::datasets

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "datasets/criteo_tsv.hpp"
@@ -66,6 +67,37 @@ TEST_F(CriteoTsv, TestFileHasNoLabel) {
   EXPECT_EQ(block.dense[1], -1.0F);
   EXPECT_EQ(block.categories[0][1], 0x68fd1e64U);
   EXPECT_FALSE(reader.next(block));
+}
+
+TEST_F(CriteoTsv, FirstLineDecidesAboutSeparatorsAndNames) {
+  const std::string names = "label\tI1\tI2\tI3\tI4\tI5\tI6\tI7\tI8\tI9\tI10\tI11\tI12\tI13" + [] {
+    std::string categories;
+    for (int c = 1; c <= criteo_categories; ++c) categories += "\tC" + std::to_string(c);
+    return categories + "\n";
+  }();
+  const CriteoBlock expected = read(full_line + full_line);
+  for (const bool commas : {false, true})
+    for (const bool header : {false, true})
+      for (const bool labelled : {false, true}) {
+        const auto line = [&](const std::string& text) { return labelled ? text : text.substr(text.find('\t') + 1); };
+        std::string text = (header ? line(names) : "") + line(full_line) + line(full_line);
+        if (commas) std::ranges::replace(text, '\t', ',');
+        CriteoReader reader(write("train.csv", text));
+        CriteoBlock block;
+        ASSERT_TRUE(reader.next(block)) << text;
+        EXPECT_EQ(reader.has_header(), header);
+        EXPECT_EQ(reader.labelled(), labelled);
+        EXPECT_EQ(block.rows, 2);
+        EXPECT_EQ(block.dense, expected.dense);
+        EXPECT_EQ(block.categories, expected.categories);
+        EXPECT_EQ(block.labels, std::vector<std::uint8_t>(2, labelled ? 1 : 0));
+      }
+  EXPECT_CONTAINS(error(full_line + names), "train.tsv:2: label 'label' is not 0 or 1");
+  std::string commas = full_line;
+  std::ranges::replace(commas, '\t', ',');
+  EXPECT_CONTAINS(error(commas + full_line), "train.tsv:2: expected 40 fields separated by commas, found 1");
+  EXPECT_CONTAINS(error(full_line + commas), "train.tsv:2: expected 40 fields separated by tabs, found 1");
+  EXPECT_CONTAINS(error(criteo_line("x")), "train.tsv:1: label 'x' is not 0 or 1");
 }
 
 TEST_F(CriteoTsv, FirstLineDecidesAboutLabels) {

@@ -96,7 +96,8 @@ datasets::IdMapping make_mapping(const DataArguments& options) {
 
 void convert(const DataArguments& options) {
   // Not left to the parser, which would take the word criteo for a required IN.
-  if (options.in.empty() || options.out.empty()) throw InputError("data convert: IN and OUT are required; see --help");
+  if (options.in.empty() || options.out.empty())
+    throw InputError("data convert: IN and OUT are required; see shardmark data convert --help");
   require_alone("data convert");
   if (datasets::is_hdf5(options.in))
     throw InputError(options.in + ": is an HDF5 file already; a Criteo TSV file is needed");
@@ -139,7 +140,8 @@ void inspect_text(const DataArguments& options) {
   datasets::CriteoReader reader(options.in, options.reader());
   const datasets::DataStatistics statistics = datasets::inspect(reader, progress_of("reading"));
   if (statistics.samples == 0) throw InputError(options.in + ": holds no samples");
-  fmt::print("{}: Criteo TSV, {} lines, {} malformed, labels {}\n", options.in, reader.lines(), reader.malformed(),
+  fmt::print("{}: Criteo TSV, {} lines{}, {} malformed, labels {}\n", options.in, reader.lines(),
+             reader.has_header() ? ", the first of names" : "", reader.malformed(),
              reader.labelled() ? "read" : "absent (0)");
   print(statistics, true);
   warn(reader.malformed_summary());
@@ -194,7 +196,7 @@ void define_data_convert(CLI::App& app) {
   add_output(command, options, "HDF5 file to write");
   command.add_subcommand("criteo", "the format of IN; may be left out, there is no other yet")->fallthrough();
   auto* ids =
-      command.add_option("--ids", options->ids, described("id rule", datasets::id_rules))->capture_default_str();
+      command.add_option("--id-rule", options->ids, described("id rule", datasets::id_rules))->capture_default_str();
   auto* min_count = command.add_option("--min-count", options->min_count, "id rule frequency: rarer values get id 1")
                         ->check(CLI::PositiveNumber)
                         ->capture_default_str();
