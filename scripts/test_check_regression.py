@@ -39,6 +39,12 @@ with open(options["--benchmark_out"], "x") as file:
 """
 
 
+def workflow_command(name):
+    """The command of the step that compares, as docs/examples has it."""
+    text = (SCRIPTS.parent / "docs/examples" / name).read_text()
+    return re.search(r"(?m)^ *run: >-\n((?: {10}.*\n)+)", text)[1].replace("\n", " ")
+
+
 class CheckRegression(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -92,6 +98,8 @@ class CheckRegression(unittest.TestCase):
         lines = self.check("first", "first", "--launches", 8, code=0).stderr.splitlines()
         said = [number for number, line in enumerate(lines) if "2 cases in 16 launches: about 0.3 min" in line]
         self.assertEqual(len(said), 1, lines)
+        longer = self.check("first", "first", "--launches", 8, "--", "--benchmark_min_time=1", code=0).stderr
+        self.assertIn("2 cases in 16 launches: about 3.2 min", longer)
         self.assertLess(said[0], min(number for number, line in enumerate(lines) if "of 16 launches, " in line))
 
     def test_a_gate_is_red_where_nothing_can_be_shown(self):
@@ -141,6 +149,34 @@ class CheckRegression(unittest.TestCase):
 
     def test_a_commit_that_does_not_build_is_not_comparable(self):
         self.says("cmake .* failed; the whole log is .*/log", "first", "broken", code=3)
+
+    def test_a_program_that_is_built_already_is_not_built(self):
+        self.check("first", "--launches", 1, "--out", self.root / "built", code=0)
+        commit, = json.loads((self.root / "built/schedule.txt").read_text())["commits"]
+        program = self.root / "build/check-regression" / commit[:12] / "build/bin/shardmark-kernels"
+        done = self.check("first", program, "--launches", 8, "--out", self.root / "program", code=0)
+        self.assertNotIn(f"building {program}", done.stderr)
+        self.assertEqual(json.loads((self.root / "program/schedule.txt").read_text())["commits"], [commit, str(program)])
+
+    def test_a_shallow_checkout_fetches_the_commit_that_it_lacks(self):
+        shallow = self.root / "shallow"
+        for branch, tag in (("base", "first"), ("change", "slower")):
+            self.git("branch", "--force", branch, tag)
+        subprocess.run(["git", "clone", "--quiet", "--depth=1", "--branch=change", f"file://{self.root}", shallow], check=True)
+        shutil.copytree(self.root / "scripts", shallow / "scripts")
+        self.assertEqual(subprocess.run(["git", "-C", shallow, "rev-list", "--count", "HEAD"], capture_output=True, text=True,
+                                        check=True).stdout, "1\n")
+        command = workflow_command("kernels.yml").replace("scripts/check-regression", str(shallow / "scripts/check-regression"))
+        environment = {**os.environ, "GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "base", "GITHUB_WORKSPACE": str(shallow)}
+        done = subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command], cwd=shallow, env=environment,
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("fetching base from origin", done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^::error title=lookup/a::")
+        done = subprocess.run([shallow / "scripts/check-regression", "nosuch", "HEAD"], cwd=shallow, capture_output=True, text=True,
+                              timeout=60, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, "nosuch is no commit of .*, nor of its origin: ")
 
     def test_a_name_that_is_no_commit_is_bad_input(self):
         self.says("nosuch is no commit", "nosuch", "first", code=2)
