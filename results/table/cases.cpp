@@ -108,9 +108,25 @@ std::string ratio_text(const TimeRatio& r) {
   return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", r.ratio, decimals, r.low, decimals, r.high, decimals);
 }
 
-std::string figure(double x) {
-  const int decimals = x < 10.0 ? 3 : x < 100.0 ? 2 : x < 1000.0 ? 1 : 0;
-  return fmt::format("{:.{}f}", x, decimals);
+namespace {
+int usual_decimals(double x) { return x < 10.0 ? 3 : x < 100.0 ? 2 : x < 1000.0 ? 1 : 0; }
+}  // namespace
+
+std::string figure(double x) { return fmt::format("{:.{}f}", x, usual_decimals(x)); }
+
+int decimals_of(std::span<const std::optional<double>> numbers) {
+  int decimals = 0;
+  for (const std::optional<double>& number : numbers)
+    if (number && *number != 0.0) decimals = std::max(decimals, usual_decimals(*number));
+  return decimals;
+}
+
+std::vector<std::string> figures(std::span<const std::optional<double>> numbers) {
+  const int decimals = decimals_of(numbers);
+  std::vector<std::string> cells;
+  for (const std::optional<double>& number : numbers)
+    cells.push_back(number ? fmt::format("{:.{}f}", *number, decimals) : "-");
+  return cells;
 }
 
 std::string with_commas(double x) {

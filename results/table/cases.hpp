@@ -47,6 +47,10 @@ std::string ratio_text(const TimeRatio& ratio);
 
 /// Prints about four significant digits without an exponent: 0.123, 1.234, 12.34, 123.4, 12345.
 std::string figure(double x);
+/// Returns the decimals that figure() gives to the least of the numbers but 0: those of all of a column.
+int decimals_of(std::span<const std::optional<double>> numbers);
+/// Returns the cells of a column of figures, all with the same decimals; "-" where there is no number.
+std::vector<std::string> figures(std::span<const std::optional<double>> numbers);
 /// Prints 901891.4 as "901,891".
 std::string with_commas(double x);
 /// Replaces characters such as line ends, which would break what is printed, by '?'.

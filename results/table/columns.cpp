@@ -39,6 +39,15 @@ Column with_cells(Column column, const Records& records, Cell&& cell) {
   return column;
 }
 
+/// Makes a column of what `number` says of each record, a number or none.
+template <class Number>
+Column with_figures(Column column, const Records& records, const Number& number) {
+  std::vector<std::optional<double>> numbers;
+  for (const CaseRecord* record : records) numbers.push_back(number(*record));
+  column.cells = figures(numbers);
+  return column;
+}
+
 /// These options stand above the table even where they are at their defaults.
 constexpr std::array<std::string_view, 4> always_printed{"scale", "batch", "optimizer", "dtype"};
 
@@ -105,27 +114,24 @@ Column phase_column(const std::string& name, const Records& records) {
   const bool tiny = std::ranges::all_of(
       records, [&](const CaseRecord* r) { return phase_ms(*r, name).value_or(0.0) < 0.01 * r->step_ms.median; });
   const Importance importance = exchanges ? Importance::exchange_phases : tiny ? Importance::remark : Importance::phase;
-  return with_cells({.header = name.substr(0, name.find("_dist")), .importance = importance, .unit = " ms"}, records,
-                    [&](const CaseRecord& r) {
-                      const auto ms = phase_ms(r, name);
-                      return ms ? figure(*ms) : "-";
-                    });
+  return with_figures({.header = name.substr(0, name.find("_dist")), .importance = importance, .unit = " ms"}, records,
+                      [&](const CaseRecord& r) { return phase_ms(r, name); });
 }
 
 void add_phases(std::vector<Column>& columns, const Records& records) {
   for (const std::string& phase : phases_of(records)) columns.push_back(phase_column(phase, records));
   const bool alone = std::ranges::all_of(records, [](const CaseRecord* r) { return r->ranks == 1; });
-  columns.push_back(with_cells({.header = alone ? "pack" : "exch",
-                                .importance = Importance::exchange_sum,
-                                .legend = alone ? "pack: ms of input, output and grad, packing and unpacking"
-                                                : "exch: ms of input, output and grad, the exchanges"},
-                               records, [](const CaseRecord& r) { return figure(exchange_ms(r)); }));
+  columns.push_back(with_figures({.header = alone ? "pack" : "exch",
+                                  .importance = Importance::exchange_sum,
+                                  .legend = alone ? "pack: ms of input, output and grad, packing and unpacking"
+                                                  : "exch: ms of input, output and grad, the exchanges"},
+                                 records, exchange_ms));
 }
 
 Column call_column(std::string header, std::string legend, const Records& records,
                    std::optional<double> CaseRecord::*ms) {
-  return with_cells({.header = std::move(header), .importance = Importance::overlap, .legend = std::move(legend)},
-                    records, [&](const CaseRecord& r) { return r.*ms ? figure(*(r.*ms)) : std::string("-"); });
+  return with_figures({.header = std::move(header), .importance = Importance::overlap, .legend = std::move(legend)},
+                      records, [&](const CaseRecord& r) { return r.*ms; });
 }
 
 /// Groups of tables take turns, or gradients of layers travel while others are computed.
@@ -154,22 +160,25 @@ Column wire_error_column(std::string header, const Records& records, VectorError
 }
 
 void add_times(std::vector<Column>& columns, const Records& records) {
+  std::vector<std::optional<double>> medians;
+  for (const CaseRecord* record : records) medians.push_back(record->step_ms.median);
+  const int decimals = decimals_of(medians);
+  columns.push_back(with_figures({.header = "ms"}, records, [](const CaseRecord& r) { return r.step_ms.median; }));
   columns.push_back(
-      with_cells({.header = "ms"}, records, [](const CaseRecord& r) { return figure(r.step_ms.median); }));
-  columns.push_back(with_cells(
-      {.header = "[95 %]", .importance = Importance::interval}, records,
-      [](const CaseRecord& r) { return fmt::format("[{}, {}]", figure(r.step_ms.low), figure(r.step_ms.high)); }));
+      with_cells({.header = "[95 %]", .importance = Importance::interval}, records, [decimals](const CaseRecord& r) {
+        return fmt::format("[{:.{}f}, {:.{}f}]", r.step_ms.low, decimals, r.step_ms.high, decimals);
+      }));
   columns.push_back(with_cells({.header = "samples/s", .importance = Importance::rate}, records,
-                               [](const CaseRecord& r) { return figure(r.samples_per_s); }));
+                               [](const CaseRecord& r) { return with_commas(r.samples_per_s); }));
 }
 
 void add_transport(std::vector<Column>& columns, const Records& records) {
   columns.push_back(with_cells(
       {.header = "imbal", .importance = Importance::balance, .legend = "imbal: maximum / mean over ranks of lookup"},
       records, [](const CaseRecord& r) { return fmt::format("{:.2f}", r.imbalance); }));
-  columns.push_back(
-      with_cells({.header = "MB", .importance = Importance::traffic, .legend = "MB: sent by the busiest rank per step"},
-                 records, [](const CaseRecord& r) { return figure(static_cast<double>(r.sent_bytes_max) * 1e-6); }));
+  columns.push_back(with_figures(
+      {.header = "MB", .importance = Importance::traffic, .legend = "MB: sent by the busiest rank per step"}, records,
+      [](const CaseRecord& r) { return static_cast<double>(r.sent_bytes_max) * 1e-6; }));
   if (overlaps(records)) {
     columns.push_back(call_column("comm", "comm: ms in collective calls, on another thread where there are groups",
                                   records, &CaseRecord::communication_ms));
@@ -212,13 +221,14 @@ bool has_storages(const Records& records) {
 }
 
 Column memory_column(const Records& records) {
-  return with_cells({.header = "table MB",
-                     .importance = Importance::memory,
-                     .legend = "table MB: rows and state of the rank that holds most"},
-                    records, [](const CaseRecord& r) {
-                      const auto bytes = r.details.find("table_bytes_max");
-                      return bytes != r.details.end() && bytes->is_number() ? figure(bytes->get<double>() * 1e-6) : "-";
-                    });
+  return with_figures({.header = "table MB",
+                       .importance = Importance::memory,
+                       .legend = "table MB: rows and state of the rank that holds most"},
+                      records, [](const CaseRecord& r) -> std::optional<double> {
+                        const auto bytes = r.details.find("table_bytes_max");
+                        if (bytes == r.details.end() || !bytes->is_number()) return std::nullopt;
+                        return bytes->get<double>() * 1e-6;
+                      });
 }
 
 /// Makes a column of a dense model: loss or AUC.

@@ -15,14 +15,15 @@ enum class Importance {
   choice,           ///< what the case is, and its time
   ratio,            ///< vs best
   verdict,          ///< wrong, stopped
-  prediction,       ///< predicted, and how far off
-  limit,            ///< the least time that the machine allows
   interval,         ///< of the time
+  rate,             ///< samples/s
+  prediction,       ///< predicted, and how far off
+  limit,            ///< share of the least time that the machine allows
   phase,            ///< ms of lookup and update
   exchange_sum,     ///< ms of all exchanges
   memory,           ///< of the tables, where their storages differ
-  rate,             ///< samples/s
   traffic,          ///< bytes sent
+  limit_time,       ///< ms of that least time
   error,            ///< of narrow wires; loss and AUC of dense models
   saving,           ///< of dedup
   balance,          ///< of the lookup over the ranks

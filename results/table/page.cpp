@@ -229,7 +229,7 @@ Page page_of(const Report& report, bool all) {
     page.sentences = answer(findings);
   }
   page.published = published_ratio(report.environment, report.cases);
-  page.merit = best ? fmt::format("FOM samples/s: {:.6g}", best->samples_per_s) : "FOM samples/s: none";
+  page.merit = best ? fmt::format("FOM samples/s: {:.0f}", best->samples_per_s) : "FOM samples/s: none";
   page.verdict = verdict_of(report.cases, report.environment).line();
   return page;
 }

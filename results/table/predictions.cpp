@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "results/async_fields.hpp"
 
@@ -16,8 +17,6 @@ std::string error_text(double error) { return fmt::format("{:+.1f} %", 100.0 * e
 std::string error_text(std::optional<double> predicted, double measured) {
   return predicted && measured > 0.0 ? error_text(PredictedTime{*predicted, measured}.error()) : "-";
 }
-
-std::string figure_or_dash(std::optional<double> ms) { return ms ? figure(*ms) : "-"; }
 
 std::string of_one(const CaseRecord& record, const PredictedTime& time) {
   return fmt::format("Predicted were {} ms, {:.1f} % {} than was measured.", figure(*record.predicted_ms),
@@ -51,25 +50,31 @@ std::optional<double> least_step_ms(const CaseRecord& record) {
 }
 
 PhaseTable phase_table(const CaseRecord& record, std::string title) {
-  std::vector<Column> columns{{.header = "phase", .left_aligned = true},
-                              {.header = "measured"},
-                              {.header = "predicted"},
-                              {.header = "error"},
-                              {.header = "least"},
-                              {.header = "measured/least"}};
+  std::array<Column, 6> columns{{{.header = "phase", .left_aligned = true},
+                                 {.header = "measured"},
+                                 {.header = "predicted"},
+                                 {.header = "error"},
+                                 {.header = "least"},
+                                 {.header = "measured/least"}}};
+  auto& [names, measured_ms, predicted_ms, errors, least_ms, ratios] = columns;
   std::vector<Line> lines;
+  std::vector<std::optional<double>> times, predictions, limits;
   const auto add = [&](const std::string& name, double measured, std::optional<double> predicted,
                        std::optional<double> least) {
     lines.push_back({lines.size()});
-    const std::string times = least && *least > 0.0 ? fmt::format("{:.1f}", measured / *least) : "-";
-    const std::string cells[] = {
-        name, figure(measured), figure_or_dash(predicted), error_text(predicted, measured), figure_or_dash(least),
-        times};
-    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].cells.push_back(cells[c]);
+    names.cells.push_back(name);
+    times.emplace_back(measured);
+    predictions.push_back(predicted);
+    limits.push_back(least);
+    errors.cells.push_back(error_text(predicted, measured));
+    ratios.cells.push_back(least && *least > 0.0 ? fmt::format("{:.1f}", measured / *least) : "-");
   };
   for (const PhaseTime& phase : record.phases) add(phase.name, phase.median_ms, phase.predicted_ms, phase.least_ms);
   add("step", record.step_ms.median, record.predicted_ms, least_step_ms(record));
-  return {.title = std::move(title), .columns = std::move(columns), .lines = std::move(lines)};
+  measured_ms.cells = figures(times);
+  predicted_ms.cells = figures(predictions);
+  least_ms.cells = figures(limits);
+  return {.title = std::move(title), .columns = {columns.begin(), columns.end()}, .lines = std::move(lines)};
 }
 
 }  // namespace
@@ -81,28 +86,32 @@ std::optional<PredictedTime> predicted_time(const CaseRecord& record) {
 }
 
 std::vector<Column> limit_columns(const Records& records) {
-  Column limit{.header = "limit",
+  Column limit{.header = "limit", .importance = Importance::limit_time, .unit = " ms", .legend = "limit: these ms"};
+  Column share{.header = "% limit",
                .importance = Importance::limit,
-               .unit = " ms",
-               .legend = "limit: ms that the measured speed of memory and links allows for the bytes that must move"};
-  Column share{.header = "% of limit", .importance = Importance::limit, .legend = "% of limit: limit / ms"};
+               .legend =
+                   "% limit: ms that the measured speed of memory and links allows for the bytes that must "
+                   "move / ms"};
+  std::vector<std::optional<double>> limits;
   for (const CaseRecord* record : records) {
-    const auto least = least_step_ms(*record);
-    limit.cells.push_back(figure_or_dash(least));
+    const auto least = limits.emplace_back(least_step_ms(*record));
     const bool known = least && record->step_ms.median > 0.0;
     share.cells.push_back(known ? fmt::format("{:.0f}", 100.0 * *least / record->step_ms.median) : "-");
   }
-  return {std::move(limit), std::move(share)};
+  limit.cells = figures(limits);
+  return {std::move(share), std::move(limit)};
 }
 
 std::vector<Column> prediction_columns(const Records& records) {
   Column predicted{.header = "predicted", .importance = Importance::prediction, .unit = " ms"};
   Column error{
       .header = "error", .importance = Importance::prediction, .legend = "error: (predicted - measured) / measured"};
+  std::vector<std::optional<double>> predictions;
   for (const CaseRecord* record : records) {
-    predicted.cells.push_back(figure_or_dash(record->predicted_ms));
+    predictions.push_back(record->predicted_ms);
     error.cells.push_back(error_text(record->predicted_ms, record->step_ms.median));
   }
+  predicted.cells = figures(predictions);
   return {std::move(predicted), std::move(error)};
 }
 

@@ -19,8 +19,8 @@ std::optional<PredictedTime> predicted_time(const CaseRecord& record);
 /// no record has a prediction.
 std::vector<Column> prediction_columns(const Records& records);
 
-/// Returns columns of the "limit", the least time that the machine allows for the bytes of a step, in ms, and how much
-/// of the measured time that is, in percent; all cells are "-" where no record has a limit.
+/// Returns the columns "% limit", how much of the measured time the machine needs at least for the bytes of a step, and
+/// "limit", that least time in ms; all cells are "-" where no record has a limit.
 std::vector<Column> limit_columns(const Records& records);
 
 /// Returns sentences on how good the predictions were: for one case its error; for several the mean error, the rank
