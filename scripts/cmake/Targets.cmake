@@ -65,6 +65,13 @@ function(shardmark_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
 endfunction()
 
+# The target is no part of the program whose definitions SHARDMARK_ODR compares.
+function(shardmark_leave_out_of_odr target)
+  if(SHARDMARK_ODR)
+    target_compile_options(${target} PRIVATE -fno-lto)
+  endif()
+endfunction()
+
 # shardmark_precompile(TARGET <header> ...): headers of libraries are read once for all files of the target.
 # shardmark_precompile(TARGET REUSE_FROM other): as that of a target with the same flags.
 function(shardmark_precompile target)
@@ -111,6 +118,7 @@ function(shardmark_test name)
   shardmark_program(${target} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gtest)
   target_compile_definitions(${target} PRIVATE SHARDMARK_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/test/data")
   shardmark_compile_quickly(${target})
+  shardmark_leave_out_of_odr(${target})
   # Of libraries more files are compiled at once where a preset says so; tests often give their samples the same names.
   set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
   if(NOT arg_TIMEOUT)
