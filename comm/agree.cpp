@@ -53,7 +53,7 @@ void throw_if_any_failed(const Communicator& comm, const std::exception_ptr& fai
   broadcast(comm, std::as_writable_bytes(std::span(&kind, 1)), failed);
   broadcast(comm, text, failed);
   const bool names_rank = kind == Kind::agreed || kind == Kind::agreed_input;
-  if (!names_rank) text = fmt::format("rank {} ({}): {}", failed, comm.host_of(failed), text);
+  if (!names_rank && comm.size() > 1) text = fmt::format("rank {} ({}): {}", failed, comm.host_of(failed), text);
   if (kind == Kind::input || kind == Kind::agreed_input) throw CollectiveInputError(text, comm.size());
   throw CollectiveError(text, comm.size());
 }

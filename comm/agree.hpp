@@ -29,7 +29,8 @@ class Agreed {
   std::thread::id thread_ = std::this_thread::get_id();
 };
 
-/// Reports that some rank failed: what() is "rank N (host): its message", of the lowest rank that failed.
+/// Reports that some rank failed: what() is "rank N (host): its message", of the lowest rank that failed; of a single
+/// rank the message alone.
 class CollectiveError : public std::runtime_error, public Agreed {
  public:
   CollectiveError(const std::string& text, int ranks) : std::runtime_error(text), Agreed(ranks) {}

@@ -46,6 +46,19 @@ std::string_view nearest_name(std::string_view name, const std::vector<std::stri
     least = distance;
     nearest = candidate;
   }
+  if (!nearest.empty()) return nearest;
+
+  // Else one that holds the name, or that the name holds: the one with the fewest other letters.
+  constexpr std::size_t shortest = 3;
+  std::size_t fewest = std::string_view::npos;
+  for (const std::string_view candidate : valid) {
+    const std::string other = folded(candidate);
+    const std::string &inner = wanted.size() < other.size() ? wanted : other,
+                      &outer = wanted.size() < other.size() ? other : wanted;
+    if (inner.size() < shortest || outer.find(inner) == outer.npos || outer.size() - inner.size() >= fewest) continue;
+    fewest = outer.size() - inner.size();
+    nearest = candidate;
+  }
   return nearest;
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -20,11 +21,19 @@ std::optional<Number> number_in(std::string_view text) {
 }
 
 /// Returns the whole number that `text` is, also with a unit (8k, 2M: powers of 1000; 64Ki, 1Mi: of 1024) or an
-/// exponent (1e4); empty when it is anything else, or too large.
+/// exponent (1e4); empty when it is anything else, or above 2^53.
 inline std::optional<std::int64_t> whole_number_in(std::string_view text) {
   if (const auto plain = number_in<std::int64_t>(text)) return plain;
-  constexpr std::array<std::pair<std::string_view, double>, 8> units{
-      {{"", 1.0}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}}};
+  constexpr std::array<std::pair<std::string_view, double>, 10> units{{{"", 1.0},
+                                                                       {"k", 1e3},
+                                                                       {"K", 1e3},
+                                                                       {"M", 1e6},
+                                                                       {"G", 1e9},
+                                                                       {"T", 1e12},
+                                                                       {"Ki", 0x1p10},
+                                                                       {"Mi", 0x1p20},
+                                                                       {"Gi", 0x1p30},
+                                                                       {"Ti", 0x1p40}}};
   const std::size_t digits = text.find_last_of("0123456789") + 1;
   const auto number = number_in<double>(text.substr(0, digits));
   for (const auto& [unit, factor] : units)
@@ -33,6 +42,17 @@ inline std::optional<std::int64_t> whole_number_in(std::string_view text) {
           value >= -0x1p53 && value <= 0x1p53 && value == static_cast<double>(static_cast<std::int64_t>(value)))
         return static_cast<std::int64_t>(value);
   return std::nullopt;
+}
+
+/// Returns the bytes that `text` says: 64KiB, 1.5 GB, 80g; the units of whole_number_in(), in any case, with a B or
+/// without.
+inline std::optional<std::int64_t> bytes_in(std::string_view text) {
+  const std::size_t digits = text.find_last_of("0123456789") + 1;
+  std::string plain(text.substr(0, digits));
+  for (const char sign : text.substr(digits))
+    if (sign != ' ') plain += sign == 'I' || sign == 'i' ? 'i' : static_cast<char>(sign & ~0x20);  // upper case
+  if (plain.ends_with('B')) plain.pop_back();
+  return whole_number_in(plain);
 }
 
 /// Returns the shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
@@ -45,5 +65,5 @@ inline double shortest_decimal(float value) {
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::number_in, reference::shortest_decimal, reference::whole_number_in;
+using reference::bytes_in, reference::number_in, reference::shortest_decimal, reference::whole_number_in;
 }  // namespace shardmark

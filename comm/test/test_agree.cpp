@@ -12,6 +12,11 @@ namespace shardmark::comm {
 namespace {
 
 /// agree() with work that throws on the given ranks must throw `Error` with the text of the lowest of them on all.
+/// "rank 1 (node1): "; nothing where there is but one rank.
+std::string prefix_of(const Communicator& comm, int rank) {
+  return comm.size() == 1 ? "" : "rank " + std::to_string(rank) + " (" + comm.host_of(rank) + "): ";
+}
+
 template <class Error>
 void expect_all_throw(const Communicator& comm, const std::function<bool(int rank)>& fails,
                       const std::function<void(int rank)>& fail, const std::string& text_of_lowest) {
@@ -23,7 +28,7 @@ void expect_all_throw(const Communicator& comm, const std::function<bool(int ran
     });
     ADD_FAILURE() << "no exception on rank " << comm.rank();
   } catch (const Error& error) {
-    EXPECT_EQ(error.what(), "rank " + std::to_string(lowest) + " (" + comm.host_of(lowest) + "): " + text_of_lowest);
+    EXPECT_EQ(error.what(), prefix_of(comm, lowest) + text_of_lowest);
     EXPECT_EQ(error.ranks(), comm.size());
   }
   // Nobody is left in another collective: the next one works.
@@ -98,7 +103,7 @@ TEST_F(Agree, NamesTheRankOnceWhenNested) {
     agree(comm_, [&] { nested(0); });
     ADD_FAILURE() << "no exception";
   } catch (const CollectiveInputError& error) {
-    EXPECT_EQ(error.what(), "rank " + std::to_string(last_) + " (" + comm_.host_of(last_) + "): inner");
+    EXPECT_EQ(error.what(), prefix_of(comm_, last_) + "inner");
   }
 }
 

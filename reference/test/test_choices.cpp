@@ -58,9 +58,16 @@ TEST(Choices, NearestNameIsWithinAThirdOfTheLetters) {
   EXPECT_EQ(nearest_name("RowWise-Adagrad", names), "rowwise_adagrad");
   EXPECT_EQ(nearest_name("rowise_adgrad", names), "rowwise_adagrad");
   EXPECT_EQ(nearest_name("sg", names), "sgd");
-  for (const char* far : {"", "s", "xyz", "linear", "wise", "adagrad_with_rows_of_others"})
-    EXPECT_EQ(nearest_name(far, names), "") << far;
+  for (const char* far : {"", "s", "xyz", "linear", "ad"}) EXPECT_EQ(nearest_name(far, names), "") << far;
   EXPECT_EQ(nearest_name("sgd", {}), "");
+}
+
+TEST(Choices, NearestNameMayHoldTheOtherFromThreeLettersOn) {
+  EXPECT_EQ(nearest_name("alltoall", {"mpi_alltoallv", "pairwise"}), "mpi_alltoallv");
+  EXPECT_EQ(nearest_name("criteo", {"criteo-terabyte", "criteo-kaggle"}), "criteo-kaggle");  // the fewest other letters
+  EXPECT_EQ(nearest_name("dimension", {"ids.alpha", "dim"}), "dim");
+  EXPECT_EQ(nearest_name("pool", {"pooling", "poor"}), "poor");  // edits come first
+  EXPECT_EQ(nearest_name("al", {"mpi_alltoallv"}), "");
 }
 
 TEST(Choices, TheFirstOfTwoEquallyNearNamesIsSuggested) {
@@ -94,6 +101,19 @@ TEST(Number, IsTheWholeText) {
   EXPECT_EQ(number_in<double>("1e3"), 1000.0);
   for (const char* text : {"", " 1", "1 ", "1x", "x", "99999999999"})
     EXPECT_EQ(number_in<int>(text), std::nullopt) << text;
+}
+
+TEST(Number, OfBytesMayHaveAUnit) {
+  for (const auto& [text, bytes] : {std::pair<const char*, std::int64_t>{"1", 1},
+                                    {"64KiB", 65536},
+                                    {"64kib", 65536},
+                                    {"1.5 GB", 1500000000},
+                                    {"80g", 80000000000},
+                                    {"2Ti", std::int64_t{2} << 40},
+                                    {"1e6B", 1000000}})
+    EXPECT_EQ(bytes_in(text), bytes) << text;
+  for (const char* text : {"", "GB", "1.5", "1.5B", "8x", "8GBB", "8Gb/s", "1e30"})
+    EXPECT_EQ(bytes_in(text), std::nullopt) << text;
 }
 
 }  // namespace

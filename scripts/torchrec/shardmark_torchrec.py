@@ -4,7 +4,7 @@
   from shardmark_torchrec import load_plan, spec_of
 
   json.dump(spec_of(model.embedding_bag_collection, global_batch=65536), open("my.json", "w"))
-  # shardmark compare my.json; shardmark plan create my.json --planner search --ranks 16 --out plan.json
+  # shardmark compare my.json; shardmark plan create my.json --plan search --ranks 16 --out plan.json
   # shardmark plan convert my.json plan.json --to torchrec-plan --out theirs.json
   plan = load_plan("theirs.json", module_path="sparse_arch.embedding_bag_collection", device="cuda")
   model = DistributedModelParallel(model, plan=plan, sharders=[...])

@@ -163,7 +163,7 @@ class RoundTrip(unittest.TestCase):
                                     "features": [{"name": f"f{t['name']}", "table": t["name"]} for t in tables]}))
         ours = folder / "ours.json"
         ours.unlink(missing_ok=True)
-        made = shardmark("plan", "create", spec, "--planner", draw.choice(PLANNERS), "--ranks", draw.choice([1, 2, 3, 4, 8, 16]), "--out", ours)
+        made = shardmark("plan", "create", spec, "--plan", draw.choice(PLANNERS), "--ranks", draw.choice([1, 2, 3, 4, 8, 16]), "--out", ours)
         theirs = shardmark("plan", "convert", spec, ours, "--to", "torchrec-plan") if made.returncode == 0 else made
         if theirs.returncode:
             return None  # the planner cannot place these tables, or TorchRec has no such sharding: it says so, with a table

@@ -71,11 +71,6 @@ Option above_zero(Option option, std::string_view rule) {
   return option;
 }
 
-Option with_flag(Option option, std::string_view other_flag) {
-  option.other_flag = other_flag;
-  return option;
-}
-
 std::vector<Option> table() {
   using enum OptionGroup;
   return {
@@ -185,7 +180,7 @@ std::vector<Option> table() {
 
       option_of(data, "data", "samples from Criteo TSV (.gz, .zst) or from what `shardmark data convert` made",
                 &DataOptions::file),
-      with_flag(option_of(data, "id_rule", "how the values of a TSV file become ids", &DataOptions::id_rule), "--ids"),
+      option_of(data, "id_rule", "how the values of a TSV file become ids", &DataOptions::id_rule),
       option_of(data, "min_count", "count below which values share id 1 (id rule frequency)", &DataOptions::min_count,
                 positive),
       option_of(data, "malformed", "what happens to malformed lines of a TSV file", &DataOptions::malformed),

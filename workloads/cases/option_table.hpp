@@ -65,7 +65,6 @@ struct Option {
   std::vector<NamedValue> values = {};      ///< what `all` stands for in compare; empty for numbers and texts
   std::optional<NumberOption> number = {};  ///< where it takes numbers
   bool several = false;                     ///< it is of a Case: compare tries several values
-  std::string_view other_flag = {};         ///< a second spelling on the command line
   std::vector<std::string_view> sets = {};  ///< the options that this one sets at once; it then has no `get`
   /// Sets the option. Throws InputError that names what is wrong with the text.
   std::function<void(RunOptions&, Case&, const std::string&)> set = {};

@@ -217,6 +217,9 @@ Workload named_workload(const std::string& name_or_file) {
     return workload_from_json(Json::parse(spec.text), "specs/" + name_or_file + ".json");
   }
   std::ifstream file(name_or_file);
+  if (!std::filesystem::exists(name_or_file))
+    throw InputError(
+        fmt::format("{}: no such file; `shardmark workload new {}` writes one to edit", name_or_file, name_or_file));
   if (!file || std::filesystem::is_directory(name_or_file)) throw InputError(name_or_file + ": cannot be read");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   try {

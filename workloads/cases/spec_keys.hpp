@@ -187,7 +187,8 @@ class Keys {
 
   [[noreturn]] void fail_unknown(const std::string& key, const std::vector<std::string_view>& valid) const {
     const std::string meant = suggestion(key, valid);
-    fail(key, fmt::format("unknown key \"{}\"{}", key, meant.empty() ? "" : "; " + meant.substr(0, meant.size() - 1)));
+    fail(key, fmt::format("unknown key \"{}\"; {}", key,
+                          meant.empty() ? "shardmark list spec-keys has them all" : meant.substr(0, meant.size() - 1)));
   }
 
   /// Reports a key that is missing; one that is there and was probably meant to be it is named instead.
@@ -217,7 +218,9 @@ class Keys {
   /// Returns the type of what a T, or each of a list of them, is in JSON.
   template <class T>
   static constexpr SpecType type_of() {
-    if constexpr (requires { typename T::value_type; } && !std::same_as<T, std::string>)
+    if constexpr (std::same_as<T, Json>)  // an entry of a list of objects
+      return SpecType::object;
+    else if constexpr (requires { typename T::value_type; } && !std::same_as<T, std::string>)
       return type_of<typename T::value_type>();
     else if constexpr (is_struct<T>)
       return SpecType::object;
@@ -300,7 +303,8 @@ class Keys {
         if (!is_in_range<T>(json)) fail(key, fmt::format("\"{}\" is too large or too small: {}", key, json.dump()));
         json.get_to(member);
       } catch (const Json::exception&) {
-        fail(key, fmt::format("key \"{}\" has the wrong type: {}", key, json.dump()));
+        fail(key, fmt::format("key \"{}\" has the wrong type: {} (wanted: {})", key, json.dump(),
+                              described(key, member, "", "", true).type_text()));
       }
     }
   }

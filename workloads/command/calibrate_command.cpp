@@ -13,6 +13,7 @@
 #include "workloads/command/calibration_report.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/context.hpp"
+#include "workloads/command/quantity.hpp"
 #include "workloads/measure/calibrate/calibration_record.hpp"
 #include "workloads/step/watchdog.hpp"
 
@@ -58,13 +59,10 @@ int run_on(const comm::Communicator& world, const CalibrateArguments& arguments)
 }
 
 void add_sizes(CLI::App& app, RateSizes& sizes) {
-  app.add_option("--table", sizes.table_bytes, "size of the table whose rows are read for the ceilings, per rank")
-      ->transform(CLI::AsSizeValue(true))
-      ->type_name("BYTES")
+  as_bytes(
+      app.add_option("--table", sizes.table_bytes, "size of the table whose rows are read for the ceilings, per rank"))
       ->default_str("1GiB");
-  app.add_option("--array", sizes.array_bytes, "size of each of the arrays that are streamed, per rank")
-      ->transform(CLI::AsSizeValue(true))
-      ->type_name("BYTES")
+  as_bytes(app.add_option("--array", sizes.array_bytes, "size of each of the arrays that are streamed, per rank"))
       ->default_str("256MiB");
   app.add_option("--rows", sizes.rows, "rows of one round of the ceilings")
       ->check(CLI::PositiveNumber)

@@ -61,15 +61,14 @@ std::string help_of(const Option& option) {
   return fmt::format("{} (shardmark list {})", option.description, option.list_name());
 }
 
-/// The options of the table whose groups are wanted.
-void add_table(CLI::App& app, CaseArguments& arguments, const std::function<bool(OptionGroup)>& wanted) {
+/// The options of the table that are wanted.
+void add_table(CLI::App& app, CaseArguments& arguments, const std::function<bool(const Option&)>& wanted) {
   arguments.values.resize(options().size());
   for (std::size_t i = 0; i < options().size(); ++i) {
     const Option& option = options()[i];
-    if (!wanted(option.group)) continue;
-    const std::string flags = option.flag() + (option.other_flag.empty() ? "" : fmt::format(",{}", option.other_flag));
+    if (!wanted(option)) continue;
     const bool list = arguments.several && option.several;
-    CLI::Option* added = app.add_option(flags, arguments.values[i], help_of(option));
+    CLI::Option* added = app.add_option(option.flag(), arguments.values[i], help_of(option));
     // Else "[8,16]" would be two values to the parser, and its message would not say what is valid.
     list ? added->delimiter(',') : added->expected(1)->allow_extra_args(false);
     const std::string usual = arguments.several && option.name == "exchange"
@@ -77,6 +76,14 @@ void add_table(CLI::App& app, CaseArguments& arguments, const std::function<bool
                                   : option.usual();
     added->group(headings[index_of(option.group)])->type_name(std::string(option.value_name))->default_str(usual);
   }
+}
+
+/// Throws InputError where a command of one case is told to take all values of an option.
+void require_one(const std::vector<GivenOption>& given) {
+  for (const GivenOption& each : given)
+    if (each.option->several && each.values.front() == "all")
+      throw InputError(
+          fmt::format("{}: this command takes one; shardmark compare takes several", each.as_given("all")));
 }
 
 /// Throws InputError where two options set the same.
@@ -121,7 +128,7 @@ std::shared_ptr<CaseArguments> define(CLI::App& app, bool several) {
   add_workload(app, *arguments);
   add_config(app);
   add_rest(app, *arguments);
-  add_table(app, *arguments, [](OptionGroup) { return true; });
+  add_table(app, *arguments, [](const Option&) { return true; });
   app.callback([arguments] { run_cases(*arguments); });
   return arguments;
 }
@@ -139,13 +146,15 @@ std::vector<GivenOption> CaseArguments::given() const {
   }
   for (const std::string& text : settings) given.push_back(given_setting(text, several));
   require_apart(given);
+  if (!several) require_one(given);
   return given;
 }
 
-void add_case(CLI::App& app, CaseArguments& arguments) {
+void add_case(CLI::App& app, CaseArguments& arguments, std::string_view also) {
   add_workload(app, arguments);
-  add_table(app, arguments, [](OptionGroup group) {
-    return group != OptionGroup::run && group != OptionGroup::dense && group != OptionGroup::schedule;
+  add_table(app, arguments, [also](const Option& option) {
+    using enum OptionGroup;
+    return option.name == also || (option.group != run && option.group != dense && option.group != schedule);
   });
 }
 

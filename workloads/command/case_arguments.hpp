@@ -29,8 +29,9 @@ struct CaseArguments {
   std::vector<GivenOption> given() const;
 };
 
-/// Adds the workload and what says how its data move, what its tables and ids are; nothing of how it is run.
-void add_case(CLI::App& app, CaseArguments& arguments);
+/// Adds the workload and what says how its data move, what its tables and ids are, and one more option of the table;
+/// nothing else of how it is run.
+void add_case(CLI::App& app, CaseArguments& arguments, std::string_view also = "");
 
 /// Checks and measures every combination of plan, transfer and exchange on the ranks of MPI, prints the table and the
 /// verdict and writes the results file. Throws Failure with the exit code unless all is well.

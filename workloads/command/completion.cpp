@@ -43,7 +43,7 @@ std::vector<Words> words_of(const CLI::App& program) {
 std::string list_of(std::string_view flag) {
   for (const Option& option : options())
     if (option.flag() == flag && !option.values.empty()) return option.list_name();
-  if (flag == "--plan" || flag == "--planner") return "planners";
+  if (flag == "--plan" || flag == "--plan") return "planners";
   if (flag == "--machine") return "machines";
   if (flag == "--skew") return "skews";
   if (flag == "--workload") return "workloads";

@@ -100,7 +100,7 @@ void define_data_statistics(CLI::App& app) {
       ->capture_default_str();
   command.add_option("--scale", arguments->scale, "divide the rows of every table, such as 1/64")
       ->capture_default_str();
-  command.add_option("--ids", arguments->ids, described("id rule of a TSV file", datasets::id_rules))
+  command.add_option("--id-rule", arguments->ids, described("id rule of a TSV file", datasets::id_rules))
       ->capture_default_str();
   command.add_option("--min-count", arguments->data.min_count, "id rule frequency: rarer values get id 1")
       ->check(CLI::PositiveNumber)

@@ -19,7 +19,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Of the table of options, here without their "tt.".
+/// Of the table of options.
 constexpr std::array<std::string_view, 5> names{"tt.cores", "tt.row_shape", "tt.dim_shape", "tt.ranks",
                                                 "tt.compression"};
 
@@ -29,8 +29,6 @@ struct DecomposeArguments {
 };
 
 const Option& option_called(std::string_view name) { return choice_named(options(), "option", name); }
-
-std::string flag_of(std::string_view name) { return "--" + option_called(name).flag().substr(std::size("--tt.") - 1); }
 
 Table asked_table(const DecomposeArguments& arguments, const datasets::Matrix& matrix) {
   RunOptions run;
@@ -45,7 +43,7 @@ Table asked_table(const DecomposeArguments& arguments, const datasets::Matrix& m
     try {
       option_called(names[i]).set(run, config, value);
     } catch (const InputError& error) {
-      throw InputError(fmt::format("{} {}: {}", flag_of(names[i]), value, error.what()));
+      throw InputError(fmt::format("{} {}: {}", option_called(names[i]).flag(), value, error.what()));
     }
   }
   return run.workload.tables.front();
@@ -79,8 +77,7 @@ void define_data_tensor_train(CLI::App& app) {
   command.add_option("CORES,--out", arguments->out, "HDF5 file to write")->required();
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Option& option = option_called(names[i]);
-    command.add_option(flag_of(names[i]), arguments->values[i],
-                       fmt::format("{}: {}", option.description, option.valid));
+    command.add_option(option.flag(), arguments->values[i], fmt::format("{}: {}", option.description, option.valid));
   }
   command.callback([arguments] { decompose(*arguments); });
 }

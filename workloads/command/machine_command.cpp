@@ -77,9 +77,7 @@ void define_machine(CLI::App& app) {
   command.add_option("--memory-bandwidth", arguments->memory_bandwidth,
                      "of a rank's memory, such as 307GB/s of a socket or 3.35TB/s of a GPU");
   add_link_options(command, arguments->machine);
-  command.add_option("--memory", arguments->memory, "memory of a rank, such as 80GB (10^9) or 80GiB (2^30)")
-      ->transform(CLI::AsSizeValue(true))
-      ->type_name("BYTES");
+  as_bytes(command.add_option("--memory", arguments->memory, "memory of a rank, such as 80GB (10^9) or 80GiB (2^30)"));
   command.add_option("--out", arguments->out, "machine file to write, .json (default: print it)");
   command.add_flag("--force", arguments->force, "replace a file that exists");
   command.callback([arguments] { describe(*arguments); });

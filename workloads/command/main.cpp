@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -70,6 +71,14 @@ struct Called {
     arguments = with_config_files(*command, {rest.begin(), rest.end()});
   }
 
+  /// The parser would only say that one is missing.
+  void require_command() const {
+    if (command->get_require_subcommand_min() == 0 || !arguments.empty()) return;
+    std::vector<std::string> choices;
+    for (const CLI::App* choice : command->get_subcommands({})) choices.push_back(choice->get_name());
+    throw InputError(fmt::format("a command is needed: {}; {}", fmt::join(choices, ", "), help()));
+  }
+
   /// Returns all, the last one first, as the parser takes them.
   std::vector<std::string> reversed() const {
     std::vector<std::string> all(arguments.rbegin(), arguments.rend());
@@ -105,11 +114,16 @@ int run_command(int argc, char** argv) {
   for (const auto& command : commands)
     command.define(*app.add_subcommand(std::string(command.name), std::string(command.description)));
   const Called called(app, std::span(argv, argc).subspan(1));
+  called.require_command();
   called.check_options();
   try {
     app.parse(called.reversed());
   } catch (const CLI::Success& help_or_version) {
     return speaks() ? app.exit(help_or_version) : 0;
+  } catch (const CLI::ArgumentMismatch& error) {
+    std::string text = error.what();  // "--plan: 1 required TEXT missing"
+    if (text.ends_with(" missing")) text = text.substr(0, text.find(':')) + ": its value is missing";
+    throw InputError(fmt::format("{}; {}", text, called.help()));
   } catch (const CLI::ParseError& error) {
     throw InputError(fmt::format("{}; {}", error.what(), called.help()));
   }

@@ -16,6 +16,7 @@
 #include "workloads/command/command.hpp"
 #include "workloads/command/launcher.hpp"
 #include "workloads/command/plan_commands.hpp"
+#include "workloads/command/quantity.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -78,12 +79,9 @@ void define_check(CLI::App& app) {
   CLI::App& command = add(app, "check", "list every problem of a plan file; exit 2 if any", options, check_file);
   command.add_option("FILE", options->plan, "plan file, ours, HugeCTR's or TorchRec's")->required();
   add_ranks(command, options, "ranks that the plan must be for");
-  command
-      .add_option("--memory", options->memory,
-                  "bytes a rank has for tables and optimizer state, such as 16GB (10^9) or 16GiB (2^30)")
-      ->transform(CLI::AsSizeValue(true))
-      ->type_name("BYTES");
-  command.add_option("--global-batch", options->global_batch, "samples that must divide by the ranks")
+  as_bytes(command.add_option("--memory", options->memory,
+                              "bytes a rank has for tables and optimizer state, such as 16GB (10^9) or 16GiB (2^30)"));
+  command.add_option("--batch", options->global_batch, "samples that must divide by the ranks")
       ->check(CLI::PositiveNumber);
   command.add_option("--strict", options->strict, "hugectr: also what only HugeCTR refuses or cannot express")
       ->check(CLI::IsMember({"hugectr"}));

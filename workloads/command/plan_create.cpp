@@ -24,6 +24,7 @@
 #include "workloads/command/command.hpp"
 #include "workloads/command/machine_options.hpp"
 #include "workloads/command/plan_commands.hpp"
+#include "workloads/command/quantity.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -207,12 +208,10 @@ CLI::App& add(CLI::App& app, const char* name, const char* description,
   CLI::App& command = *app.add_subcommand(name, description);
   add_case(command, arguments->of_case);
   add_machine_options(command, arguments->machine);
-  command
-      .add_option("--memory", arguments->memory,
-                  "bytes a rank has, such as 16GB (10^9) or 16GiB (2^30): planners may keep to it, tables and their "
-                  "state must (default: no limit)")
-      ->transform(CLI::AsSizeValue(true))
-      ->type_name("BYTES");
+  as_bytes(command.add_option(
+      "--memory", arguments->memory,
+      "bytes a rank has, such as 16GB (10^9) or 16GiB (2^30): planners may keep to it, tables and their "
+      "state must (default: no limit)"));
   return command;
 }
 
@@ -222,7 +221,10 @@ void define_plan_create(CLI::App& app) {
   const auto arguments = std::make_shared<PlanArguments>();
   arguments->format = "shardmark";
   CLI::App& command = add(app, "create", "make a plan with a planner", arguments);
-  command.add_option("--planner", arguments->plan, described("planner", placement::planners))->required();
+  command
+      .add_option("--plan", arguments->plan,
+                  "planner (shardmark list planners), with settings as NAME:SETTING=VALUE:...")
+      ->required();
   command.add_option("--ranks", arguments->ranks, "ranks to plan for")
       ->required()
       ->check(CLI::Range(1, placement::largest_job));

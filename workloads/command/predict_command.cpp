@@ -11,6 +11,7 @@
 #include "workloads/command/command.hpp"
 #include "workloads/command/machine_options.hpp"
 #include "workloads/command/predict/predict_page.hpp"
+#include "workloads/command/quantity.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -21,7 +22,7 @@ struct PredictArguments {
   MachineOptions machine;
   std::optional<std::uint64_t> memory;
   std::string scaling = std::string(scaling_choices.front().name);
-  bool dense = false, published = false;
+  bool published = false;
   std::string format = std::string(prediction_formats.front().name);
 };
 
@@ -39,11 +40,8 @@ PredictedCases cases_of(const PredictArguments& arguments) {
   cases.ranks.erase(std::ranges::unique(cases.ranks).begin(), cases.ranks.end());
   cases.scalings = choice_named(scaling_choices, "scaling", arguments.scaling).scalings;
   if (cases.ranks.size() == 1) cases.scalings.resize(1);  // they do not differ
-  cases.dense = arguments.dense;
   cases.plans = arguments.of_case.plans.empty() ? cases.options.workload.plans : arguments.of_case.plans;
   if (cases.plans.empty()) throw InputError(cases.options.workload.name + ": the spec names no plans; use --plan");
-  if (cases.dense && !cases.options.workload.dense)
-    throw InputError(cases.options.workload.name + ": the spec describes no dense half; leave out --dense");
   return cases;
 }
 
@@ -70,23 +68,20 @@ void predict(const PredictArguments& arguments) {
 
 void define_predict(CLI::App& app) {
   const auto arguments = std::make_shared<PredictArguments>();
-  add_case(app, arguments->of_case);
+  add_case(app, arguments->of_case, "dense");
   app.add_option("--ranks", arguments->ranks, "counts of ranks, separated by commas")
       ->delimiter(',')
       ->check(CLI::Range(1, placement::largest_job))
       ->capture_default_str();
   add_machine_options(app, arguments->machine);
-  app.add_option("--memory", arguments->memory,
-                 "memory of a rank, such as 80GB (10^9) or 80GiB (2^30) (default: the machine's)")
-      ->transform(CLI::AsSizeValue(true))
-      ->type_name("BYTES");
+  as_bytes(app.add_option("--memory", arguments->memory,
+                          "memory of a rank, such as 80GB (10^9) or 80GiB (2^30) (default: the machine's)"));
   app.add_option("--scaling", arguments->scaling,
                  described("how the batch follows the ranks, from that of the fewest on", scaling_choices))
       ->capture_default_str();
   app.add_option("--plan", arguments->of_case.plans,
                  "planners or plan files, separated by commas (default: the workload's)")
       ->delimiter(',');
-  app.add_flag("--dense", arguments->dense, "with the workload's dense half, as it was published");
   app.add_flag("--published", arguments->published,
                "instead, what others published of the workload beside predictions for the machines that they had");
   app.add_option("--format", arguments->format, described("format", prediction_formats))->capture_default_str();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -38,6 +39,16 @@ std::optional<double> with_prefix(std::string_view text, std::string_view unit, 
 }
 
 }  // namespace
+
+CLI::Option* as_bytes(CLI::Option* option) {
+  return option->type_name("BYTES")->transform([option](const std::string& text) {
+    const auto bytes = bytes_in(text);
+    if (!bytes || *bytes < 1)
+      throw InputError(
+          fmt::format("{}: '{}' is not a size such as 80GB (10^9) or 80GiB (2^30)", option->get_name(), text));
+    return fmt::format("{}", *bytes);
+  });
+}
 
 double rate_in(std::string_view text) {
   for (const auto& [unit, size] : {Unit{"b/s", 0.125}, Unit{"bit/s", 0.125}, Unit{"bps", 0.125}, Unit{"B/s", 1.0}})

@@ -5,7 +5,14 @@
 
 #include "comm/placement/cost/machine_description.hpp"
 
+namespace CLI {
+class Option;
+}
+
 namespace shardmark::workloads {
+
+/// Makes the option take bytes as bytes_in() reads them, such as 80GB or 80GiB. What is none is an InputError.
+CLI::Option* as_bytes(CLI::Option* option);
 
 /// Bytes per second of "25GB/s" (bytes) or "200Gb/s" (bits), also as 200Gbit/s or 200Gbps. Throws InputError.
 double rate_in(std::string_view text);

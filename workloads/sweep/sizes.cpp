@@ -11,13 +11,13 @@
 namespace shardmark::workloads {
 namespace {
 
+/// Of size_text().
 struct Unit {
   std::string_view name;
   std::int64_t bytes;
 };
 constexpr std::array units{Unit{"GiB", 1 << 30},   Unit{"MiB", 1 << 20}, Unit{"KiB", 1 << 10},
-                           Unit{"GB", 1000000000}, Unit{"MB", 1000000},  Unit{"KB", 1000},
-                           Unit{"G", 1000000000},  Unit{"M", 1000000},   Unit{"K", 1000}};
+                           Unit{"GB", 1000000000}, Unit{"MB", 1000000},  Unit{"KB", 1000}};
 constexpr std::int64_t largest = std::int64_t{1} << 40;  // so that no sum over ranks overflows
 
 [[noreturn]] void refuse(std::string_view text) {
@@ -35,13 +35,9 @@ std::int64_t parse_count(std::string_view digits, std::string_view text) {
 }
 
 std::int64_t parse_size(std::string_view size, std::string_view text) {
-  for (const Unit& unit : units)
-    if (size.ends_with(unit.name)) {
-      const std::int64_t count = parse_count(size.substr(0, size.size() - unit.name.size()), text);
-      if (count > largest / unit.bytes) refuse(text);
-      return count * unit.bytes;
-    }
-  return parse_count(size, text);
+  const auto bytes = bytes_in(size);
+  if (!bytes || *bytes < 1 || *bytes > largest) refuse(text);
+  return *bytes;
 }
 
 }  // namespace

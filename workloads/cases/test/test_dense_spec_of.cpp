@@ -67,7 +67,7 @@ TEST(DenseSpecOf, LayersAreReadAndWritten) {
   EXPECT_EQ(refusal("top_mlp", {8, 0}), "x.json: dense: \"top_mlp\" must be at least 1, got 0");
   EXPECT_NE(refusal("model", "sum").find("unknown dense model 'sum'; "), std::string::npos);
   EXPECT_EQ(refusal("model", "exact"), "x.json: dense: \"model\" must be one of mlp, dlrm, dcnv2, got exact");
-  EXPECT_EQ(refusal("layers", 3), "x.json: dense: unknown key \"layers\"");
+  EXPECT_EQ(refusal("layers", 3), "x.json: dense: unknown key \"layers\"; did you mean 'cross_layers'?");
 }
 
 }  // namespace

@@ -89,7 +89,9 @@ TEST(Spec, TensorTrainsNameOnlyWhatIsNotUsual) {
   EXPECT_EQ(back.tt_min_rows, 9);
   auto broken = json;
   broken["tables"][2]["tensor_train"]["ranks"] = {8, 4.5};
-  EXPECT_EQ("x.json: tables[2]: tensor_train: key \"ranks\" has the wrong type: [8,4.5]", message_of(broken));
+  EXPECT_EQ(
+      "x.json: tables[2]: tensor_train: key \"ranks\" has the wrong type: [8,4.5] (wanted: list of whole numbers)",
+      message_of(broken));
   broken["tables"][2]["tensor_train"] = {{"rank", 8}};
   EXPECT_EQ("x.json: tables[2]: tensor_train: unknown key \"rank\"; did you mean 'ranks'?", message_of(broken));
 }
@@ -122,7 +124,7 @@ TEST(Spec, ErrorsNameTheFileAndTheKey) {
   EXPECT_EQ("x.json: tables[3]: \"rows\" must be at least 1, got 0", message_of(broken));
   broken = json;
   broken["tables"][3]["dim"] = "wide";
-  EXPECT_EQ("x.json: tables[3]: key \"dim\" has the wrong type: \"wide\"", message_of(broken));
+  EXPECT_EQ("x.json: tables[3]: key \"dim\" has the wrong type: \"wide\" (wanted: whole number)", message_of(broken));
   broken = json;
   broken["features"][2]["table"] = "C99";
   EXPECT_EQ("x.json: features[2]: no table is called \"C99\"; did you mean 'C9'?", message_of(broken));
@@ -134,7 +136,7 @@ TEST(Spec, ErrorsNameTheFileAndTheKey) {
   EXPECT_EQ("x.json: features[2]: \"hotness\" must be at least 0, got -1", message_of(broken));
   broken = json;
   broken["tables"][3]["optimizer"] = {{"name", "sgd"}, {"rate", 1}};
-  EXPECT_EQ("x.json: tables[3]: optimizer: unknown key \"rate\"", message_of(broken));
+  EXPECT_EQ("x.json: tables[3]: optimizer: unknown key \"rate\"; did you mean 'learning_rate'?", message_of(broken));
   broken = json;
   broken["tables"][3]["optimizer"] = {{"name", "sgd"}, {"learning_rate", -1}};
   EXPECT_EQ("x.json: tables[3]: optimizer: \"learning_rate\" must be at least 0, got -1", message_of(broken));
@@ -155,7 +157,7 @@ TEST(Spec, ErrorsNameTheFileAndTheKey) {
   EXPECT_EQ("x.json: there are no tables", message_of(broken));
   broken = json;
   broken["batch"] = 3;
-  EXPECT_EQ("x.json: unknown key \"batch\"", message_of(broken));
+  EXPECT_EQ("x.json: unknown key \"batch\"; did you mean 'global_batch'?", message_of(broken));
   EXPECT_THROW(load_workload("no-such"), InputError);
   EXPECT_THROW(load_workload("no-such.json"), InputError);
 }

@@ -45,6 +45,7 @@ std::string fits(const PredictedPlan& plan, const placement::MachineModel& machi
 
 std::string heading(const PredictedCases& cases) {
   const Workload& workload = cases.options.workload;
+  const DenseKind dense = cases.options.dense.kind;
   Workload first = workload;
   share_batch(first, cases.ranks.front());
   return fmt::format(
@@ -54,7 +55,7 @@ std::string heading(const PredictedCases& cases) {
       "fullest rank{}\n",
       workload.name, workload.scale > 1 ? fmt::format(" at 1/{}", workload.scale) : "", cases.config.name(),
       cases.machine.name, cases.machine.source, summary_of(first),
-      cases.dense ? ", its dense half included" : " without its dense half",
+      has_layers(dense) ? fmt::format(" and of dense model {}", name_of(dense)) : " without a dense model",
       cases.machine.memory_per_rank > 0.0 ? fmt::format(", of {:.4g}", cases.machine.memory_per_rank / 1e9) : "");
 }
 
@@ -208,7 +209,7 @@ std::string predictions_json(const PredictedCases& cases, std::span<const Predic
             {"workload", workload.name},
             {"scale", workload.scale},
             {"case", cases.config.name()},
-            {"dense", cases.dense},
+            {"dense", name_of(cases.options.dense.kind)},
             {"cases", Json::array()}};
   for (const PredictedPlan& plan : predicted) {
     Json each{{"plan", plan.plan},
@@ -323,7 +324,7 @@ std::string published_text(PredictedCases cases) {
   const Workload& workload = cases.options.workload;
   const auto steps = workload.published_steps;
   if (steps.empty()) throw InputError(workload.name + ": nothing was published of it that we know");
-  cases.dense = true;
+  if (workload.dense) cases.options.dense.kind = workload.dense->kind;
   const Widths widths(steps);
   std::string text = fmt::format(
       "# {}, batch {}: published, and predicted from described machines; a hold-out but for steps that chose a "

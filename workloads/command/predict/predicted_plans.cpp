@@ -23,8 +23,8 @@ namespace {
 placement::StepContext context_of(const PredictedCases& cases, const placement::LookupStatistics& statistics,
                                   const Workload& workload, const placement::Plan& plan, int ranks_per_node) {
   placement::StepContext step = step_context_of(statistics, workload, plan, cases.config, ranks_per_node);
-  if (!cases.dense || !workload.dense) return step;
-  const DenseWork dense = dense_work(published_dense(workload));
+  if (!has_layers(cases.options.dense.kind)) return step;
+  const DenseWork dense = dense_work(dense_spec_of(workload, cases.options.dense.kind));
   step.dense_flops = static_cast<double>(dense.flops());
   step.dense_parameters = static_cast<double>(dense.parameters);
   return step;

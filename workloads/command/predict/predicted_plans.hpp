@@ -39,7 +39,6 @@ struct PredictedCases {
   std::vector<std::string> plans;  ///< planners or plan files
   std::vector<int> ranks;          ///< ascending; the workload's batch is that of the fewest
   std::vector<Scaling> scalings = scaling_choices.front().scalings;
-  bool dense = false;  ///< with the workload's dense half
 
   /// The samples of a step of so many of `ranks`. Throws InputError where 64 bits do not count them.
   std::int64_t batch(Scaling scaling, int on) const;

@@ -42,7 +42,7 @@ class Usage(ProgramTest):
 
     def test_a_usage_error_names_the_command_whose_help_to_read(self):
         for command, rest in (("", ["--nosuch"]), ("plan", []), ("plan create", ["criteo-kaggle"]), ("run", []),
-                              ("plan create", ["criteo-kaggle", "--planner", "row_wise", "--ranks", "0"]),
+                              ("plan create", ["criteo-kaggle", "--plan", "row_wise", "--ranks", "0"]),
                               ("data generate criteo", []), ("doctor", ["more"]), ("results diff", []),
                               ("run", ["criteo-kaggle", "--set"])):
             self.refuses_serial([*command.split(), *rest], f"see {' '.join(['shardmark', *command.split()])} --help")
@@ -51,7 +51,7 @@ class Usage(ProgramTest):
         for command, given, meant in (("run criteo-kaggle", "--exchnge", "--exchange"),
                                       ("run criteo-kaggle", "--wire_ids=int64", "--wire-ids"),
                                       ("compare criteo-kaggle", "--optimiser", "--optimizer"),
-                                      ("plan create criteo-kaggle --ranks 2", "--plannr", "--planner"),
+                                      ("plan create criteo-kaggle --ranks 2", "--plannr", "--plan"),
                                       ("plan show criteo-kaggle", "--rank=2", "--ranks"),
                                       ("calibrate", "--tabel", "--table")):
             name = given.partition("=")[0]
@@ -81,11 +81,11 @@ class Names(ProgramTest):
                                         (["run", "criteo_kagle", "--dry-run"], "criteo-kaggle", "hugectr-dlrm"),
                                         ([*run, "--optimizer", "adagard"], "adagrad", "rowwise_adagrad"),
                                         ([*run, "--set", "learningrate=1"], "learning_rate", "weight_decay"),
-                                        ([*run, "--set", "fault=stray"], None, "valid: none, lookup"),
+                                        ([*run, "--set", "fault=missing"], None, "valid: none, lookup"),
                                         (["list", "planers"], "planners", "workloads"),
                                         (["plan", "show", "criteo-kaggle", "rowwise", "--ranks", "2"], "row_wise",
                                          "planners: data_parallel")):
-            suggestion = f"did you mean '{meant}'? " if meant else "unknown fault 'stray'; valid"
+            suggestion = f"did you mean '{meant}'? " if meant else "unknown fault 'missing'; valid"
             self.refuses_serial(arguments, suggestion, valid)
 
     def test_an_unknown_workload_prints_the_valid_ones(self):
@@ -136,10 +136,10 @@ class Names(ProgramTest):
             self.refuses_serial(["run", "criteo-kaggle", "--dry-run", "--set", setting], f"--set {setting}: ")
 
     def test_an_unknown_id_rule_prints_the_valid_ones(self):
-        self.refuses_case("'nosuch'", "modulo", "frequency", data=self.new_file("\n", ".tsv"), ids="nosuch")
+        self.refuses_case("'nosuch'", "modulo", "frequency", data=self.new_file("\n", ".tsv"), id_rule="nosuch")
 
     def test_an_unknown_id_rule_is_refused_without_data_too(self):
-        self.refuses_case("'nosuch'", "modulo", "frequency", ranks=[1], ids="nosuch")
+        self.refuses_case("'nosuch'", "modulo", "frequency", ranks=[1], id_rule="nosuch")
 
     def test_an_unknown_action_on_malformed_lines_is_refused_without_data_too(self):
         self.refuses_case("'nosuch'", "stop", "skip", ranks=[1], malformed="nosuch")
@@ -215,7 +215,7 @@ class Specs(ProgramTest):
 @unittest.skipIf("ASAN_OPTIONS" in os.environ, "the address sanitizer reserves more than any limit that is of use here")
 class Memory(ProgramTest):
     def refuses_size(self, spec, **given):
-        self.refuses_case("rank 0", " GB ", workload=self.new_file(spec), scale=1, how=FOUR_GIB, **given)
+        self.refuses_case(" GB of memory on this rank", workload=self.new_file(spec), scale=1, how=FOUR_GIB, **given)
 
     def test_ten_trillion_rows_are_refused_before_allocating_with_rank_and_gigabytes(self):
         self.refuses_size(big_spec(10**13), plan="row_wise")
@@ -234,7 +234,7 @@ class Memory(ProgramTest):
         self.refuses_case("rank 0", " GB ", ranks=[3], how=FOUR_GIB, set=["batches=100000000000"])
 
     def test_the_largest_dim_is_refused(self):
-        self.refuses_case("rank 0", " GB ", ranks=[1], how=FOUR_GIB, set=[f"dim={2**63 - 1}"])
+        self.refuses_case(" GB of memory on this rank", ranks=[1], how=FOUR_GIB, set=[f"dim={2**63 - 1}"])
 
 
 class OutputFiles(ProgramTest):
@@ -268,7 +268,7 @@ class OutputFiles(ProgramTest):
 
     def test_a_plan_that_cannot_be_written_is_refused(self):
         path = self.new_file("no folder") / "plan.json"
-        self.refuses_serial(["plan", "create", "criteo-kaggle", "--planner", "row_wise", "--ranks", 2, "--out", path],
+        self.refuses_serial(["plan", "create", "criteo-kaggle", "--plan", "row_wise", "--ranks", 2, "--out", path],
                             str(path))
 
     def test_results_that_cannot_be_read_are_named_with_the_line(self):

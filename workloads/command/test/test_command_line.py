@@ -60,7 +60,7 @@ class WithoutMpi(ProgramTest):
         planners = self.serial("list", "planners").out
         self.assertRegex(planners, r"\n  memory_balanced +distributed-embeddings: .*\n    :column_threshold=N +larger tables .*\n"
                                    r"(    :.*\n)*    :merge=on +on: ")
-        self.assertIn("memory_balanced:column_threshold=N: larger tables", re.sub(r"\s+", " ", self.serial("plan", "create", "--help").out))
+        self.assertIn("planner (shardmark list planners), with settings", re.sub(r"\s+", " ", self.serial("plan", "create", "--help").out))
         options = self.serial("list", "options").out
         self.assertEqual(self.serial("list", "settings").out, options)
         self.assertRegex(options, r"\n  wire_ids +\S.*: auto, int64 \(default: auto\)\n")
@@ -96,7 +96,7 @@ class WithoutMpi(ProgramTest):
         program.mkdir(exist_ok=True)
         (program / "shardmark").symlink_to(SHARDMARK)
         for words, some in ((["pre"], "predict"), (["plan", "cr"], "create"), (["compare", "criteo-k"], "criteo-kaggle"), (["run", "--group-b"], "--group-balance"),
-                            (["compare", "--exchange", "mpi_alltoallv,pair"], "mpi_alltoallv,pairwise"), (["plan", "create", "--planner", "row"], "row_wise"),
+                            (["compare", "--exchange", "mpi_alltoallv,pair"], "mpi_alltoallv,pairwise"), (["plan", "create", "--plan", "row"], "row_wise"),
                             (["list", "plann"], "planners")):
             quoted = " ".join(["shardmark", *words])
             out = subprocess.run(["bash", "-c", f"PATH={program}:$PATH; . {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _shardmark; "

@@ -72,12 +72,12 @@ class SameIds(DataTest):
 
     def test_ids_by_modulo_are_the_same_from_text_and_hdf5_on_1_and_4_ranks(self):
         expected = [ids_by_modulo(column, rows)[:240] for column, rows in zip(self.columns(), self.rows())]
-        for ids in self.every_export("--ids", "modulo"):
+        for ids in self.every_export("--id-rule", "modulo"):
             self.assertEqual(ids, expected)
 
     def test_ids_by_frequency_are_the_same_from_text_and_hdf5_on_1_and_4_ranks(self):
         expected = [ids_by_frequency(column, rows, 3)[:240] for column, rows in zip(self.columns(), self.rows())]
-        for ids in self.every_export("--ids", "frequency", "--min-count", 3, ids="frequency", min_count=3):
+        for ids in self.every_export("--id-rule", "frequency", "--min-count", 3, id_rule="frequency", min_count=3):
             self.assertEqual(ids, expected)
 
     def test_compressed_text_gives_the_same_ids(self):
@@ -97,7 +97,7 @@ class Flow(DataTest):
         self.assertEqual(len(self.lines), SAMPLES)
 
     def test_convert_and_inspect_count_the_samples(self):
-        outcome, file = self.convert("--ids", "frequency")
+        outcome, file = self.convert("--id-rule", "frequency")
         self.assertRegex(self.succeeds(outcome).out, rf"{SAMPLES} samples .* 0 malformed .* ids by frequency")
         for each in (self.tsv, file):
             out = self.succeeds(self.serial("data", "inspect", each)).out
@@ -106,7 +106,7 @@ class Flow(DataTest):
         self.assertIn("checksums match", out)
 
     def test_a_dictionary_maps_another_file_alike(self):
-        _, first = self.convert("--ids", "frequency", "--min-count", 2)
+        _, first = self.convert("--id-rule", "frequency", "--min-count", 2)
         outcome, second = self.convert("--dictionary", first, source=self.new_file("\n".join(self.lines[:100]) + "\n"))
         self.succeeds(outcome)
         self.assertEqual(stored_ids(second), [column[:100] for column in stored_ids(first)])

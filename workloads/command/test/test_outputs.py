@@ -8,7 +8,7 @@ import threading
 
 from program import SHARDMARK, SMALL, ProgramTest, main, options
 
-PLAN = ("plan", "create", "criteo-kaggle", "--planner", "table_wise", "--ranks", 2)
+PLAN = ("plan", "create", "criteo-kaggle", "--plan", "table_wise", "--ranks", 2)
 GENERATE = ("data", "generate", "criteo", "--samples", 10)
 DEEP = 200_000
 
@@ -113,7 +113,7 @@ class Outputs(ProgramTest):
         self.assertEqual(first.read_bytes(), second.read_bytes())
         files = [self.new_path(".h5") for _ in range(4)]
         for arguments in ((first, files[0]), (first, "--out", files[1]), ("criteo", first, files[2]),
-                          ("criteo", first, "--out", files[3], "--ids", "frequency")):
+                          ("criteo", first, "--out", files[3], "--id-rule", "frequency")):
             self.succeeds(self.serial("data", "convert", *arguments))
         inspected = [self.succeeds(self.serial("data", "inspect", file)).out.partition(": ")[2] for file in files]
         self.assertEqual(inspected[:3], [inspected[0]] * 3)

@@ -59,11 +59,11 @@ class PlanCommand : public testing::Test {
 TEST_F(PlanCommand, create_prints_or_writes_the_plan) {
   const auto workload = load_workload("hugectr-dlrm");
   const placement::Plan plan = placement::make_plan("column_wise", workload.tables, workload.features, {.ranks = 5});
-  const Outcome printed = plan_command({"create", "hugectr-dlrm", "--planner", "column_wise", "--ranks", "5"});
+  const Outcome printed = plan_command({"create", "hugectr-dlrm", "--plan", "column_wise", "--ranks", "5"});
   EXPECT_EQ(printed.error, "");
   EXPECT_EQ(printed.out, placement::plan_to_json(plan, workload.tables));
   const Outcome written =
-      plan_command({"create", "hugectr-dlrm", "--planner", "column_wise", "--ranks", "5", "--out", path("p.json")});
+      plan_command({"create", "hugectr-dlrm", "--plan", "column_wise", "--ranks", "5", "--out", path("p.json")});
   EXPECT_EQ(written.error, "");
   EXPECT_EQ(written.out, "");
   EXPECT_EQ(placement::read_plan(path("p.json"), workload.tables, workload.features), plan);
@@ -74,7 +74,7 @@ TEST_F(PlanCommand, scale_and_replicate_rows_change_the_plan) {
   scale_rows(workload, 64);
   const placement::Plan plan = placement::make_plan("data_parallel+table_wise", workload.tables, workload.features,
                                                     {.ranks = 2, .replicate_rows = 100});
-  EXPECT_EQ(plan_command({"create", "hugectr-dlrm", "--planner", "data_parallel+table_wise", "--ranks", "2", "--scale",
+  EXPECT_EQ(plan_command({"create", "hugectr-dlrm", "--plan", "data_parallel+table_wise", "--ranks", "2", "--scale",
                           "1/64", "--replicate-rows", "100"})
                 .out,
             placement::plan_to_json(plan, workload.tables));
@@ -85,8 +85,7 @@ TEST_F(PlanCommand, converted_plans_check_and_show) {
     SCOPED_TRACE(format.name);
     const std::string name(format.name);
     EXPECT_EQ(
-        plan_command({"create", "hugectr-dlrm", "--planner", "table_wise", "--ranks", "9", "--out", path("a.json")})
-            .error,
+        plan_command({"create", "hugectr-dlrm", "--plan", "table_wise", "--ranks", "9", "--out", path("a.json")}).error,
         "");
     EXPECT_EQ(plan_command({"convert", "hugectr-dlrm", path("a.json"), "--to", name, "--out", path("b.json")}).error,
               "");
@@ -107,13 +106,13 @@ TEST_F(PlanCommand, check_lists_the_rules_that_are_broken) {
     options.insert(options.begin(), {"check", "hugectr-dlrm", path("p.json")});
     return plan_command(options);
   };
-  plan_command({"create", "hugectr-dlrm", "--planner", "data_parallel+table_wise", "--ranks", "17", "--to",
+  plan_command({"create", "hugectr-dlrm", "--plan", "data_parallel+table_wise", "--ranks", "17", "--to",
                 "hugectr-notebook", "--out", path("p.json")});
   EXPECT_EQ(checked({}).error, "");
   const Outcome strict = checked({"--strict", "hugectr"});
   EXPECT_EQ(strict.error, path("p.json") + ": 1 problem for hugectr-dlrm");
   EXPECT_TRUE(contains(strict.err, path("p.json") + ": rule 10 (HugeCTR only): rank 15, group 0:")) << strict.err;
-  const Outcome missed = checked({"--ranks", "8", "--memory", "1M", "--global-batch", "65536"});
+  const Outcome missed = checked({"--ranks", "8", "--memory", "1M", "--batch", "65536"});
   EXPECT_TRUE(contains(missed.err, ": rule 14: ")) << missed.err;
   EXPECT_TRUE(contains(missed.err, ": rule 19: ")) << missed.err;
   EXPECT_TRUE(contains(missed.error, "2 problems")) << missed.error;
@@ -182,7 +181,7 @@ TEST_F(PlanCommand, sizes_are_decimal_unless_they_say_binary) {
 
 TEST_F(PlanCommand, create_tells_planners_of_nodes) {
   const auto created = [](const char* per_node) {
-    return plan_command({"create", "synthetic-tiny", "--planner", "hugectr_table_row_wise", "--ranks", "8",
+    return plan_command({"create", "synthetic-tiny", "--plan", "hugectr_table_row_wise", "--ranks", "8",
                          "--ranks-per-node", per_node})
         .out;
   };
@@ -191,11 +190,11 @@ TEST_F(PlanCommand, create_tells_planners_of_nodes) {
 }
 
 TEST_F(PlanCommand, bad_input_is_refused) {
-  EXPECT_TRUE(contains(plan_command({"create", "none", "--planner", "row_wise", "--ranks", "2"}).error, "none"));
-  EXPECT_TRUE(contains(plan_command({"create", "hugectr-dlrm", "--planner", "rows", "--ranks", "2"}).error,
-                       "unknown planner 'rows'; valid: data_parallel, "));
-  EXPECT_FALSE(plan_command({"create", "hugectr-dlrm", "--planner", "row_wise", "--ranks", "0"}).error.empty());
-  EXPECT_FALSE(plan_command({"create", "hugectr-dlrm", "--planner", "row_wise"}).error.empty());
+  EXPECT_TRUE(contains(plan_command({"create", "none", "--plan", "row_wise", "--ranks", "2"}).error, "none"));
+  EXPECT_TRUE(contains(plan_command({"create", "hugectr-dlrm", "--plan", "rows", "--ranks", "2"}).error,
+                       "unknown planner 'rows'; did you mean 'hot_rows'? valid: data_parallel, "));
+  EXPECT_FALSE(plan_command({"create", "hugectr-dlrm", "--plan", "row_wise", "--ranks", "0"}).error.empty());
+  EXPECT_FALSE(plan_command({"create", "hugectr-dlrm", "--plan", "row_wise"}).error.empty());
   EXPECT_EQ(plan_command({"show", "hugectr-dlrm", "row_wise"}).error, "planner 'row_wise' needs --ranks");
   const auto refusal = [](const char* option, const char* value) {
     return plan_command({"show", "hugectr-dlrm", "row_wise", "--ranks", "2", option, value}).error;
@@ -207,11 +206,11 @@ TEST_F(PlanCommand, bad_input_is_refused) {
   EXPECT_TRUE(contains(plan_command({"show", "hugectr-dlrm", path("no.json")}).error, "cannot read"));
   EXPECT_TRUE(contains(plan_command({"check", "hugectr-dlrm", path("no.json")}).err, "cannot read"));
   EXPECT_TRUE(contains(
-      plan_command({"create", "hugectr-dlrm", "--planner", "row_wise_block", "--ranks", "2", "--to", "hugectr-v3.8"})
+      plan_command({"create", "hugectr-dlrm", "--plan", "row_wise_block", "--ranks", "2", "--to", "hugectr-v3.8"})
           .error,
       "table 'C1': a HugeCTR plan file cannot express rows 0 to 101966"));
   EXPECT_TRUE(
-      contains(plan_command({"create", "hugectr-dlrm", "--planner", "row_wise", "--ranks", "2", "--to", "x"}).error,
+      contains(plan_command({"create", "hugectr-dlrm", "--plan", "row_wise", "--ranks", "2", "--to", "x"}).error,
                "unknown plan format 'x'; valid: shardmark, hugectr-v3.7, hugectr-notebook, hugectr-v3.8"));
 }
 

@@ -29,7 +29,7 @@ class OurFiles(ProgramTest):
     def test_hot_rows_are_planned_shown_and_run(self):
         plan = self.new_path(".json")
         self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--scale", "1/4096", "--ranks", 2, "--out", plan,
-                                  "--planner", "hot_rows:rows=40", "--replicate-rows", 50))
+                                  "--plan", "hot_rows:rows=40", "--replicate-rows", 50))
         entry = next(table for table in json.loads(plan.read_text())["tables"] if table["name"] == "C3")
         self.assertEqual((entry["hot_rows"], [shard["rows"][0] for shard in entry["shards"]]), (40, [40, 41]))
         shown = self.succeeds(self.serial("plan", "show", "criteo-kaggle", plan, "--scale", "1/4096")).out
@@ -43,10 +43,10 @@ class OurFiles(ProgramTest):
         spec = self.new_file({"name": "trains", "global_batch": 64, "optimizer": {"name": "sgd"},
                               "tables": [{"name": "a", "rows": 1000, "dim": 16, "storage": "tt"}, {"name": "b", "rows": 900, "dim": 8}],
                               "features": [{"name": "f", "table": "a"}, {"name": "g", "table": "b"}]})
-        self.refuses_serial(["plan", "create", spec, "--ranks", 2, "--planner", "row_wise"], "splits table a", "storage tt")
+        self.refuses_serial(["plan", "create", spec, "--ranks", 2, "--plan", "row_wise"], "splits table a", "storage tt")
         plan = self.new_path(".json")
         for planner in ("search", "table_wise"):
-            self.succeeds(self.serial("plan", "create", spec, "--ranks", 2, "--planner", planner, "--out", plan))
+            self.succeeds(self.serial("plan", "create", spec, "--ranks", 2, "--plan", planner, "--out", plan))
             plan.with_name(f"{planner}.json").write_text(plan.read_text())
             plan.unlink()
         whole = plan.with_name("table_wise.json")
@@ -61,7 +61,7 @@ class OurFiles(ProgramTest):
     def test_a_plan_of_whole_tables_is_one_of_scaled_tables(self):
         plan = self.new_path(".json")
         for planner in ("row_wise", "row_wise_block", "column_wise", "hot_rows:rows=4000", "search"):
-            self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--planner", planner, "--ranks", 2, "--out", plan))
+            self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--plan", planner, "--ranks", 2, "--out", plan))
             with self.subTest(planner):
                 for scale in ("1", "1/500", "1/4096"):
                     self.succeeds(self.serial("plan", "check", "criteo-kaggle", plan, "--scale", scale))
@@ -69,18 +69,18 @@ class OurFiles(ProgramTest):
                 self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
                 self.assertEqual(records(file)[1]["wrong"], 0)
             plan.unlink()
-        self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--planner", "row_wise", "--ranks", 2, "--out", plan))
+        self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--plan", "row_wise", "--ranks", 2, "--out", plan))
         self.refuses_serial(["plan", "show", "synthetic-tiny", plan], "no such table")
         scaled = self.new_path(".json")
         self.succeeds(self.serial("plan", "convert", "criteo-kaggle", plan, "--scale", "1/500", "--out", scaled))
         self.assertEqual(json.loads(scaled.read_text())["tables"][2]["shards"][1]["rows"], [1, -(-10131227 // 500), 2])
 
     def test_check_lists_every_problem(self):
-        plan = json.loads(self.serial("plan", "create", "criteo-kaggle", "--planner", "table_wise", "--ranks", 3).out)
+        plan = json.loads(self.serial("plan", "create", "criteo-kaggle", "--plan", "table_wise", "--ranks", 3).out)
         plan["tables"][3]["shards"][0]["rank"] = 7
         plan["tables"][5]["shards"][0]["rows"][0] = 1
         file = self.new_file(plan)
-        outcome = self.serial("plan", "check", "criteo-kaggle", file, "--ranks", 4, "--global-batch", 16)
+        outcome = self.serial("plan", "check", "criteo-kaggle", file, "--ranks", 4, "--batch", 16)
         self.refuses(outcome, "4 problems")
         for problem in ("table 'C4', rank 7", "table 'C6', columns 0 to 16: row 0 is on no rank", "for 3 ranks, the job has 4",
                         "the global batch of 16 does not divide by 3 ranks"):
@@ -102,7 +102,7 @@ class OurFiles(ProgramTest):
         for planner in ("row_wise", "table_wise"):
             plan = self.new_path(".json")
             self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--scale", "1/4096", "--ranks", 2, "--out", plan,
-                                      "--planner", planner))
+                                      "--plan", planner))
             plan.write_text(plan.read_text().replace(f'"name":"{planner}"', '"name":"search"'))
             plans.append(plan)
         outcome, both = self.case(2, command="compare", exchange="pairwise", plan=f"{plans[0]},{plans[1]},{plans[1]}")
@@ -130,7 +130,7 @@ class HugectrFiles(ProgramTest):
         if "bytes_per_rank" in context:
             arguments += ["--memory", context["bytes_per_rank"]]
         if "global_batch" in context:
-            arguments += ["--global-batch", context["global_batch"]]
+            arguments += ["--batch", context["global_batch"]]
         return self.serial(*arguments)
 
     def test_every_valid_example_is_sound(self):
@@ -199,7 +199,7 @@ class HugectrFiles(ProgramTest):
             self.succeeds(self.serial("plan", "check", "hugectr-dlrm", file, "--ranks", 8, "--strict", "hugectr"))
 
     def test_columns_cannot_be_said_in_hugectr_files(self):
-        self.refuses_serial(["plan", "create", "criteo-kaggle", "--planner", "column_wise", "--ranks", 3, "--to",
+        self.refuses_serial(["plan", "create", "criteo-kaggle", "--plan", "column_wise", "--ranks", 3, "--to",
                              "hugectr-v3.8"], "'C1'", "column")
 
 
@@ -207,7 +207,7 @@ class OurFiles(ProgramTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.plan = json.loads(cls.serial("plan", "create", "criteo-kaggle", "--scale", "1/4096", "--planner",
+        cls.plan = json.loads(cls.serial("plan", "create", "criteo-kaggle", "--scale", "1/4096", "--plan",
                                          "row_wise", "--ranks", 3).out)
 
     def changed(self, change):
@@ -230,7 +230,7 @@ class OurFiles(ProgramTest):
             with self.subTest(planner):
                 file = self.new_path(".json")
                 scale = ("--scale", "1/4096")
-                self.succeeds(self.serial("plan", "create", "criteo-kaggle", *scale, "--planner", planner, "--ranks", 3,
+                self.succeeds(self.serial("plan", "create", "criteo-kaggle", *scale, "--plan", planner, "--ranks", 3,
                                           "--out", file))
                 self.succeeds(self.serial("plan", "check", "criteo-kaggle", *scale, file, "--ranks", 3))
                 self.assertIn(planner, self.succeeds(self.serial("plan", "show", "criteo-kaggle", *scale, file)).out)
@@ -274,8 +274,8 @@ class OurFiles(ProgramTest):
         self.refuses(self.serial("plan", "check", "criteo-kaggle", "missing.json"), "missing.json")
 
     def test_what_plan_commands_do_not_know_is_refused_with_the_valid_names(self):
-        self.refuses_serial(["plan", "create", "criteo-kaggle", "--planner", "nosuch", "--ranks", 2], "row_wise_block")
-        self.refuses_serial(["plan", "create", "nosuch", "--planner", "row_wise", "--ranks", 2], "hugectr-dlrm")
+        self.refuses_serial(["plan", "create", "criteo-kaggle", "--plan", "nosuch", "--ranks", 2], "row_wise_block")
+        self.refuses_serial(["plan", "create", "nosuch", "--plan", "row_wise", "--ranks", 2], "hugectr-dlrm")
         self.refuses_serial(["plan", "convert", "criteo-kaggle", self.new_file(self.plan), "--scale", "1/4096", "--to",
                              "nosuch"], "hugectr-notebook")
         self.refuses_serial(["plan", "show", "criteo-kaggle", "nosuch", "--ranks", 2], "row_wise_block")

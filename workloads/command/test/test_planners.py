@@ -31,13 +31,13 @@ class Planners(ProgramTest):
     def test_search_keeps_to_what_the_format_of_the_file_can_express(self):
         for name in ("torchrec-plan", "hugectr-matrix", "hugectr-v3.8"):
             file = self.new_path()
-            arguments = ["plan", "create", "criteo-kaggle", "--planner", "search:anneal=off", "--ranks", 4, "--to", name, "--out", file]
+            arguments = ["plan", "create", "criteo-kaggle", "--plan", "search:anneal=off", "--ranks", 4, "--to", name, "--out", file]
             outcome = self.succeeds(self.serial(*arguments))
             self.assertRegex(outcome.err, rf"keeping to what {name} can express costs [\d.]+ % of a step: [\d.]+ ms predicted, [\d.]+ ms without\n")
             self.succeeds(self.serial("plan", "check", "criteo-kaggle", file, "--ranks", 4))
-        outcome = self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--planner", "search:anneal=off", "--ranks", 4, "--out", self.new_path(".json")))
+        outcome = self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--plan", "search:anneal=off", "--ranks", 4, "--out", self.new_path(".json")))
         self.assertNotIn("keeping to", outcome.err)
-        self.refuses_serial(["plan", "create", "criteo-kaggle", "--planner", "search:format=yaml", "--ranks", 4], "yaml", "torchrec-plan")
+        self.refuses_serial(["plan", "create", "criteo-kaggle", "--plan", "search:format=yaml", "--ranks", 4], "yaml", "torchrec-plan")
 
     def test_all_is_every_planner_that_can_place_the_tables_and_plans_alike_once(self):
         outcome, file = self.case(2, command="compare", plan="all", exchange="mpi_alltoallv")

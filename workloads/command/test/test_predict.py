@@ -146,7 +146,7 @@ class Predict(ProgramTest):
 
     def test_published_steps_are_predicted_as_they_were_run(self):
         run = [line.split() for line in self.predict("synthetic-large", "--published").splitlines() if line[:1] != "#"][1]
-        case, = self.cases("synthetic-large", "--ranks", "32", "--plan", run[2], "--machine", run[0], "--dense")
+        case, = self.cases("synthetic-large", "--ranks", "32", "--plan", run[2], "--machine", run[0], "--dense", "mlp")
         self.assertAlmostEqual(float(run[4]), case["step_ms"] - case["phases"]["input_dist"]["ms"], 1)
 
     def test_steps_that_nobody_published_are_refused(self):
@@ -160,7 +160,7 @@ class Predict(ProgramTest):
         self.refuses_serial([*predict, "--machine", "nosuch.json"], "nosuch.json: cannot be read")
         self.refuses_serial([*predict, "--plan", "tabel_wise"], "did you mean 'table_wise'")
         self.refuses_serial([*predict, "--ranks", "0"], "--ranks")
-        self.refuses_serial(["predict", "fbtt", "--dense"], "no dense half")
+        self.refuses_serial(["predict", "fbtt", "--dense", "mlp"], "describes no layers")
         self.refuses_serial([*predict, "--format", "xml"], "format 'xml'", "csv")
         self.refuses_serial([*predict, "--scaling", "week"], "unknown scaling 'week'; did you mean 'weak'?", "strong, both")
         self.refuses_serial([*predict, "--links", "200"], "--links: '200' is not a rate such as 200Gb/s (bits) or 25GB/s (bytes)")

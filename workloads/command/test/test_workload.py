@@ -92,7 +92,7 @@ class Errors(ProgramTest):
                      '"table": "countries"': '"table": "countrie"', '],\n "features"': ',],\n "features"'}[wrong]
             self.assertIn(wrong, EXAMPLE)
             file = self.new_file(EXAMPLE.replace(wrong, right))
-            for command in (["run", file, "--dry-run"], ["predict", file], ["plan", "create", file, "--ranks", 2, "--planner", "row_wise"]):
+            for command in (["run", file, "--dry-run"], ["predict", file], ["plan", "create", file, "--ranks", 2, "--plan", "row_wise"]):
                 with self.subTest(wrong=wrong, command=command[0]):
                     self.refuses_serial(command, f"{file}:{place}: ", *texts)
 
@@ -118,8 +118,8 @@ class BatchPerRank(ProgramTest):
                  for batch in (("--batch-per-rank", 1000), ("--batch", 4000))]
         self.assertEqual(shown[0], shown[1])
         plan = self.new_path(".json")
-        self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--planner", "cost_rule", "--ranks", 4, "--batch-per-rank", 1000, "--out", plan))
-        again = self.serial("plan", "create", "criteo-kaggle", "--planner", "cost_rule", "--ranks", 4, "--batch", 4000)
+        self.succeeds(self.serial("plan", "create", "criteo-kaggle", "--plan", "cost_rule", "--ranks", 4, "--batch-per-rank", 1000, "--out", plan))
+        again = self.serial("plan", "create", "criteo-kaggle", "--plan", "cost_rule", "--ranks", 4, "--batch", 4000)
         self.assertEqual(plan.read_text(), self.succeeds(again).out)
         page = self.succeeds(self.serial("plan", "show", "criteo-kaggle", plan, "--batch-per-rank", 1000)).out
         self.assertIn("batch 4000", page)

@@ -30,13 +30,14 @@ TEST(Sizes, AreOneSizeOrASweep) {
             Sizes({1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24}));
   EXPECT_EQ(parse_sizes("16G"), Sizes({16'000'000'000}));
   EXPECT_EQ(parse_sizes("1KB:4K"), Sizes({1000, 2000, 4000}));
+  EXPECT_EQ(parse_sizes("1.5k"), Sizes({1500}));
   EXPECT_EQ(parse_sizes("100:1000:3"), Sizes({100, 300, 900}));
   EXPECT_EQ(parse_sizes("2GiB:2GiB"), Sizes({std::int64_t{1} << 31}));
 }
 
 TEST(Sizes, RefuseWhatIsNone) {
-  for (const std::string text : {"", "0", "-1", "x", "1k", "1kb", "1.5K", "4K:1K", "1K:", ":1K", "1K:2K:1", "1K:2K:4:8",
-                                 "1K:2K:2K", "9999999999G"})
+  for (const std::string text :
+       {"", "0", "-1", "x", "1kbit", "1.5", "4K:1K", "1K:", ":1K", "1K:2K:1", "1K:2K:4:8", "1K:2K:2K", "9999999999G"})
     EXPECT_NE(error_of([&] { parse_sizes(text); }).find("--bytes " + text + ":"), std::string::npos) << text;
 }
 
