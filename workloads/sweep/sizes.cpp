@@ -3,21 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "reference/error.hpp"
 #include "reference/number.hpp"
+#include "reference/size.hpp"
 
 namespace shardmark::workloads {
 namespace {
 
-struct Unit {
-  std::string_view name;
-  std::int64_t bytes;
-};
-constexpr std::array units{Unit{"GiB", 1 << 30},   Unit{"MiB", 1 << 20}, Unit{"KiB", 1 << 10},
-                           Unit{"GB", 1000000000}, Unit{"MB", 1000000},  Unit{"KB", 1000},
-                           Unit{"G", 1000000000},  Unit{"M", 1000000},   Unit{"K", 1000}};
 constexpr std::int64_t largest = std::int64_t{1} << 40;  // so that no sum over ranks overflows
 
 [[noreturn]] void refuse(std::string_view text) {
@@ -35,7 +27,7 @@ std::int64_t parse_count(std::string_view digits, std::string_view text) {
 }
 
 std::int64_t parse_size(std::string_view size, std::string_view text) {
-  for (const Unit& unit : units)
+  for (const SizeUnit& unit : size_units)
     if (size.ends_with(unit.name)) {
       const std::int64_t count = parse_count(size.substr(0, size.size() - unit.name.size()), text);
       if (count > largest / unit.bytes) refuse(text);
@@ -57,12 +49,6 @@ std::vector<std::int64_t> parse_sizes(std::string_view text) {
   std::vector<std::int64_t> sizes{begin};
   while (sizes.back() <= end / factor) sizes.push_back(sizes.back() * factor);
   return sizes;
-}
-
-std::string size_text(std::int64_t bytes) {
-  for (const Unit& unit : units)
-    if (bytes > 0 && bytes % unit.bytes == 0) return fmt::format("{}{}", bytes / unit.bytes, unit.name);
-  return fmt::format("{}", bytes);
 }
 
 }  // namespace shardmark::workloads
