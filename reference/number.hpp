@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -44,17 +43,6 @@ inline std::optional<std::int64_t> whole_number_in(std::string_view text) {
   return std::nullopt;
 }
 
-/// Returns the bytes that `text` says: 64KiB, 1.5 GB, 80g; the units of whole_number_in(), in any case, with a B or
-/// without.
-inline std::optional<std::int64_t> bytes_in(std::string_view text) {
-  const std::size_t digits = text.find_last_of("0123456789") + 1;
-  std::string plain(text.substr(0, digits));
-  for (const char sign : text.substr(digits))
-    if (sign != ' ') plain += sign == 'I' || sign == 'i' ? 'i' : static_cast<char>(sign & ~0x20);  // upper case
-  if (plain.ends_with('B')) plain.pop_back();
-  return whole_number_in(plain);
-}
-
 /// Returns the shortest decimal that reads back as the same float: 0.01, not 0.009999999776482582.
 inline double shortest_decimal(float value) {
   std::array<char, 32> text{};
@@ -65,5 +53,5 @@ inline double shortest_decimal(float value) {
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::bytes_in, reference::number_in, reference::shortest_decimal, reference::whole_number_in;
+using reference::number_in, reference::shortest_decimal, reference::whole_number_in;
 }  // namespace shardmark

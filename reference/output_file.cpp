@@ -69,6 +69,14 @@ void OutputFile::commit() {
   sync(folder.empty() ? "." : folder.string(), target_);
 }
 
+bool is_written_directly(const std::string& path) { return behind_links(path).empty(); }
+
+void require_new(const std::string& path, bool force) {
+  std::error_code ignored;
+  if (!force && fs::exists(path, ignored) && !is_written_directly(path))
+    throw InputError(path + ": exists already; name another file, or --force to replace it");
+}
+
 void write_file(const std::string& path, std::string_view text) {
   OutputFile output(path);
   std::FILE* const file = std::fopen(output.path().c_str(), "wb");

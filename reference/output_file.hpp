@@ -31,11 +31,19 @@ class OutputFile {
   bool committed_ = false;
 };
 
+/// Returns whether the path leads to a device, a pipe or an open file of a process, which is written to and not
+/// replaced. Throws InputError when it leads to a folder.
+bool is_written_directly(const std::string& path);
+
+/// The rule of overwriting, the same for every command that writes a file which its user names. Throws InputError where
+/// the path leads to a file that exists, unless `force` allows to replace it.
+void require_new(const std::string& path, bool force);
+
 /// Writes `text` through an OutputFile. Throws InputError.
 void write_file(const std::string& path, std::string_view text);
 
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::OutputFile, reference::write_file;
+using reference::OutputFile, reference::is_written_directly, reference::require_new, reference::write_file;
 }  // namespace shardmark

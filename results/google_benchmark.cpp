@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "reference/error.hpp"
 #include "results/json_text.hpp"
+#include "results/statistics.hpp"
 
 namespace shardmark::results {
 namespace {
@@ -24,6 +27,13 @@ constexpr std::array units{TimeUnit{"ns", 1e-6}, TimeUnit{"us", 1e-3}, TimeUnit{
 constexpr std::array compared_keys{"host_name",  "cpu",   "num_cpus", "compiler",
                                    "build_type", "flags", "kokkos",   "transparent_huge_pages",
                                    "threads",    "scale", "seed",     "library_build_type"};
+
+/// Numbers of an entry that the library writes itself; all others are counters of the user.
+constexpr std::array<std::string_view, 10> library_numbers{"family_index", "per_family_instance_index",
+                                                           "repetitions",  "repetition_index",
+                                                           "threads",      "iterations",
+                                                           "real_time",    "cpu_time",
+                                                           "big_o",        "rms"};
 
 /// Reads one entry of "benchmarks".
 class Row {
@@ -87,6 +97,28 @@ Launch google_benchmark_launch(const Json& json, const std::string& file, const 
     throw InputError(file + " holds aggregates only; measure without --benchmark_report_aggregates_only");
   if (launch.cases.empty()) throw InputError(file + " holds no case; measure again");
   return launch;
+}
+
+std::vector<BenchmarkRow> benchmark_rows(const Json& json, const std::string& file) {
+  std::vector<BenchmarkRow> rows;
+  for (const LaunchedCase& each : google_benchmark_launch(json, file).cases)
+    rows.push_back({each.name, each.median_ms, each.error, {}});
+  std::map<std::string, std::vector<std::pair<std::string, std::vector<double>>>> counters;
+  for (const Json& entry : json.at("benchmarks")) {
+    const Row row(entry, file);
+    if (row.text("run_type") == "aggregate" || row.failed()) continue;
+    auto& of_row = counters[row.name()];
+    for (const auto& [key, value] : entry.items()) {
+      if (!value.is_number() || std::ranges::find(library_numbers, key) != library_numbers.end()) continue;
+      auto counter = std::ranges::find(of_row, key, [](const auto& pair) { return pair.first; });
+      if (counter == of_row.end()) counter = of_row.insert(counter, {key, {}});
+      if (std::isfinite(value.get<double>())) counter->second.push_back(value.get<double>());
+    }
+  }
+  for (BenchmarkRow& row : rows)
+    for (const auto& [key, values] : counters[row.name])
+      if (!values.empty()) row.counters.emplace_back(key, summarize(values).median);
+  return rows;
 }
 
 }  // namespace shardmark::results

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "results/launch.hpp"
 
@@ -16,5 +18,16 @@ namespace shardmark::results {
 /// https://github.com/google/benchmark/blob/main/docs/user_guide.md
 Launch google_benchmark_launch(const nlohmann::ordered_json& json, const std::string& file,
                                const std::string& counter = "");
+
+/// Holds a benchmark of such a file: medians over its repetitions.
+struct BenchmarkRow {
+  std::string name;
+  double median_ms = 0.0;                                ///< of real_time; above 0 unless there is an error
+  std::string error;                                     ///< empty: none
+  std::vector<std::pair<std::string, double>> counters;  ///< the user's, in the order of the file
+};
+
+/// Reads the benchmarks in the order of the file. Throws as google_benchmark_launch() does.
+std::vector<BenchmarkRow> benchmark_rows(const nlohmann::ordered_json& json, const std::string& file);
 
 }  // namespace shardmark::results

@@ -29,8 +29,7 @@ class Fields {
   const nlohmann::ordered_json& at(const std::string& name) const {
     const auto member = json_.find(name);
     if (member == json_.end())
-      throw InputError(
-          fmt::format("{}: the case record lacks '{}{}'; measure again, or remove the line", origin_, path_, name));
+      throw InputError(fmt::format("{}: the record lacks '{}{}'; measure again", origin_, path_, name));
     return *member;
   }
 
@@ -82,7 +81,7 @@ class Fields {
   }
 
   [[noreturn]] void fail(const std::string& what, std::string_view expected) const {
-    throw InputError(fmt::format("{}: {} is not {}; measure again, or remove the line", origin_, what, expected));
+    throw InputError(fmt::format("{}: {} is not {}; measure again", origin_, what, expected));
   }
 
  private:

@@ -9,9 +9,19 @@
 #include <string_view>
 #include <vector>
 
+#include "results/exchange_record.hpp"
 #include "results/record.hpp"
 
 namespace shardmark::results {
+
+/// Says which files a writer may replace.
+struct Replace {
+  bool file = false;     ///< FILE
+  bool partial = false;  ///< FILE.partial
+
+  /// Returns both or none.
+  static constexpr Replace of(bool force) { return {force, force}; }
+};
 
 /// Writes one results file: the environment, then a line per case. After every change the disk holds all of it as
 /// FILE.partial, a whole file that replaces the one before, even if a process dies (reference/output_file.hpp); close()
@@ -19,13 +29,14 @@ namespace shardmark::results {
 /// exists and is no regular file (/dev/null, a pipe) is written to once, by close().
 class JsonLinesWriter {
  public:
-  /// Creates missing folders and writes the first line. Throws InputError when FILE or FILE.partial exists already
-  /// (results are never overwritten) or cannot be written: construct it before the measurement starts.
-  /// resumes: FILE.partial may exist, and is replaced.
-  JsonLinesWriter(std::filesystem::path file, const nlohmann::ordered_json& environment, bool resumes = false);
+  /// Creates missing folders and writes the first lines. Throws InputError when FILE or FILE.partial exists already and
+  /// may not be replaced, or cannot be written: construct it before the measurement starts. FILE is replaced by
+  /// close().
+  JsonLinesWriter(std::filesystem::path file, const nlohmann::ordered_json& environment, Replace replace = {},
+                  std::span<const CaseRecord> cases = {});
 
   /// Throws where the constructor would, and leaves nothing but missing folders behind.
-  static void require_writable(const std::filesystem::path& file);
+  static void require_writable(const std::filesystem::path& file, Replace replace = {});
 
   /// Replaces all lines by these. Throws InputError when they cannot be written or a record could not be read again (a
   /// value is not finite).
@@ -41,7 +52,6 @@ class JsonLinesWriter {
   const std::filesystem::path& file() const { return file_; }
 
  private:
-  void create_partial(bool resumes) const;
   void save() const;
 
   std::filesystem::path file_;
@@ -55,14 +65,21 @@ class JsonLinesWriter {
 std::filesystem::path default_results_file(std::string_view workload, std::string_view time,
                                            const std::filesystem::path& folder = "");
 
+/// Holds what one file says: cases, or exchanges, or benchmarks.
 struct Results {
-  nlohmann::ordered_json environment;
-  std::vector<CaseRecord> cases;
+  nlohmann::ordered_json environment;          ///< of Google Benchmark its `context`
+  std::vector<CaseRecord> cases;               ///< of run and compare
+  std::vector<ExchangeRecord> exchanges = {};  ///< of `shardmark exchange`
+  nlohmann::ordered_json benchmarks = {};      ///< the document that Google Benchmark wrote; null without one
 };
 
-/// Reads a results file. Throws InputError naming file and line for anything but one environment record followed by
+/// Reads a file of cases. Throws InputError naming file and line for anything but one environment record followed by
 /// case records.
 Results read_results(const std::filesystem::path& file);
 Results read_results(std::istream& stream, const std::string& name);
+
+/// Reads a file of cases, of exchanges or of Google Benchmark (--benchmark_out_format=json); its content shows which it
+/// is. Throws InputError naming the file and the line that cannot be used.
+Results read_any_results(const std::filesystem::path& file);
 
 }  // namespace shardmark::results

@@ -4,14 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "reference/error.hpp"
-#include "reference/json.hpp"
 #include "results/disturbance.hpp"
 #include "results/google_benchmark.hpp"
 #include "results/json_text.hpp"
@@ -82,30 +78,6 @@ std::vector<fs::path> launch_files(const fs::path& path) {
   return files;
 }
 
-std::string contents_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream || fs::is_directory(file))
-    throw InputError(
-        fmt::format("cannot read {}; name a results file (.jsonl or Google Benchmark's .json)", file.string()));
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-Json parsed(const std::string& text, const std::string& file) {
-  try {
-    return parse_json(text);
-  } catch (const JsonError& error) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte(), text.size()));
-    const std::string line = error.byte() > 0 ? fmt::format(":{}", 1 + std::count(text.begin(), end, '\n')) : "";
-    throw InputError(fmt::format("{}{}: {}; measure again", file, line, error.what()));
-  }
-}
-
-/// The first line of JSON Lines is a whole record; what Google Benchmark writes spans lines.
-bool is_json_lines(const std::string& text) {
-  const Json first = Json::parse(text.substr(0, text.find('\n')), nullptr, false);
-  return first.is_object() && !first.contains("benchmarks");
-}
-
 }  // namespace
 
 const LaunchedCase* Launch::find(std::string_view name) const {
@@ -114,16 +86,12 @@ const LaunchedCase* Launch::find(std::string_view name) const {
 }
 
 Launch read_launch(const fs::path& file, const std::string& counter) {
-  const std::string text = contents_of(file);
+  const Results results = read_any_results(file);
   const std::string name = file.string();
-  if (text.empty()) throw InputError(name + " is empty; measure again");
-  if (!is_json_lines(text)) {
-    const Json json = parsed(text, name);
-    if (!json.is_object()) throw InputError(name + ":1: neither a results file nor one of Google Benchmark");
-    return google_benchmark_launch(json, name, counter);
-  }
-  std::istringstream stream(text);
-  return launch_of(read_results(stream, name), name);
+  if (!results.exchanges.empty())
+    throw InputError(name + ": holds exchanges, which only shardmark results show reads; name a file of cases");
+  if (!results.benchmarks.is_null()) return google_benchmark_launch(results.benchmarks, name, counter);
+  return launch_of(results, name);
 }
 
 std::vector<Launch> read_launches(std::span<const fs::path> files_or_folders, const std::string& counter) {

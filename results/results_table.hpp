@@ -7,16 +7,26 @@
 #include <string>
 #include <string_view>
 
+#include "results/json_lines.hpp"
 #include "results/record.hpp"
 
 namespace shardmark::results {
 
-/// A Report is one results file as people read it.
+/// A Report is one results file as people read it: of cases, of exchanges or of Google Benchmark.
 struct Report {
   const nlohmann::ordered_json& environment;
   std::span<const CaseRecord> cases;
   std::string name = {};  ///< of the file
+  std::span<const ExchangeRecord> exchanges = {};
+  const nlohmann::ordered_json* benchmarks = nullptr;  ///< the document; null of other files
 };
+
+/// Makes the report of a file that was read; it refers to both.
+Report report_of(const Results& results, const std::string& name);
+
+/// Returns whether all values in the file are right, and the last line, "RESULT: VALID"; benchmarks have no such line.
+bool is_right(const Report& report);
+std::string result_line(const Report& report);
 
 struct TableOptions {
   bool all = false;         ///< every case and its phases, in place of the best of each plan and those of the best
@@ -39,7 +49,9 @@ struct TableOptions {
 std::string results_table(const nlohmann::ordered_json& environment, std::span<const CaseRecord> records,
                           const TableOptions& options = {});
 
-/// Prints results_table() of each report; where there are several, each below a line "# file NAME".
+/// Prints results_table() of each report, or the table of its exchanges or benchmarks; where there are several, each
+/// below a line "# file NAME". Launches of cases on different numbers of ranks or nodes become one table
+/// (results/scaling.hpp), unless they differ in what may not differ there: then that is printed, and each by itself.
 std::string as_text(std::span<const Report> reports, const TableOptions& options);
 /// Prints the same as Markdown, for pasting: tables of GitHub's kind, as wide as they come out.
 std::string as_markdown(std::span<const Report> reports, const TableOptions& options);
@@ -63,6 +75,15 @@ std::string as_csv(std::span<const Report> reports, const TableOptions& options)
 ///                workload, is of all; where there are several workloads it has neither ranks nor regret
 ///   answer       the sentences of ANSWER
 ///   result       the last line, "RESULT: VALID"
+/// Of a case, `name` tells it from the others, `leads` says that it is the fastest valid one of what `answer` compares
+/// (the plan, first of all), `tied` that it is not distinguishable from the best of its job, `stopped` that it was
+/// stopped early (absent else), and `parts` are the milliseconds of the phases, and of waiting, that add up to its
+/// step; null where nobody knows whose part is whose. Of a file, `circumstances` say what was measured where, and
+/// `compared` what its cases differ in first, mostly the plan. A file of exchanges has `file`, `exchanges` (its records
+/// without samples), `findings` and `result`; one of Google Benchmark `file` and `benchmarks` {name, median_ms, error,
+/// counters}. Where launches make one table of scaling, an object of its own follows: scaling (strong, weak or neither;
+/// null where they make none), circumstances, workload, differing (why not), rows {plan, name, line, ranks, nodes,
+/// launches, batch, batch_per_rank, step_ms, samples_per_s {median, low, high}, speedup, efficiency, predicted_ms}.
 std::string as_json(std::span<const Report> reports, const TableOptions& options);
 
 /// A ResultsFormat is a way to print results.

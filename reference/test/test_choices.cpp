@@ -4,6 +4,7 @@
 #include "reference/number.hpp"
 #include "reference/optimizer.hpp"
 #include "reference/pooling.hpp"
+#include "reference/size.hpp"
 
 namespace shardmark::reference {
 namespace {

@@ -106,6 +106,26 @@ TEST_F(OutputFileTest, WhatCannotBeWrittenIsNamedAndLeavesNothing) {
   }
 }
 
+TEST_F(OutputFileTest, WhatExistsIsReplacedOnlyByForce) {
+  require_new(path("a"), false);
+  write_file(path("a"), "old");
+  fs::create_symlink("a", path("link"));
+  fs::create_symlink("none", path("dangling"));
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  for (const char* name : {"a", "link"}) {
+    require_new(path(name), true);
+    try {
+      require_new(path(name), false);
+      ADD_FAILURE() << name;
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.what(), path(name) + ": exists already; name another file, or --force to replace it");
+    }
+  }
+  for (const char* name : {"dangling", "pipe"}) require_new(path(name), false);
+  require_new("/dev/null", false);
+  EXPECT_THROW(require_new(path(""), false), InputError);  // a folder
+}
+
 TEST_F(OutputFileTest, AnOpenFileOfAProcessIsWrittenTo) {
   const int file = open(path("a").c_str(), O_WRONLY | O_CREAT, 0600);
   struct stat before = {}, after = {};

@@ -102,6 +102,21 @@ double exchange_ms(const CaseRecord& record) {
   return ms;
 }
 
+std::vector<std::pair<std::string, double>> step_parts(const CaseRecord& record) {
+  constexpr double overlapping = 1.25, negligible = 0.005;  // of the step
+  std::vector<std::pair<std::string, double>> parts;
+  double sum = 0.0, medians = 0.0;
+  for (const PhaseTime& phase : record.phases) {
+    parts.emplace_back(phase.name, phase.path_ms.value_or(phase.median_ms));
+    sum += parts.back().second;
+    medians += phase.median_ms;
+  }
+  const double step = record.step_ms.median;
+  if (record.phases.empty() || (!record.phases.front().path_ms && medians > overlapping * step)) return {};
+  if (step - sum > negligible * step) parts.emplace_back("waiting", step - sum);
+  return parts;
+}
+
 std::string ratio_text(const TimeRatio& r) {
   if (r.rounds > 0 && r.rounds < samples_for_interval) return fmt::format("{:.2f}", r.ratio);
   const int decimals = std::max(r.high - r.low, std::fabs(r.ratio - 1.0)) < 0.05 ? 3 : 2;  // else 1.00 [1.00, 1.00]

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "results/record.hpp"
@@ -41,6 +42,11 @@ std::int64_t independent_samples(const CaseRecord& record);
 /// output and gradients.
 std::optional<double> phase_ms(const CaseRecord& record, std::string_view name);
 double exchange_ms(const CaseRecord& record);
+
+/// Returns the phases of a case with the ms of the step that are theirs, and "waiting" with what is nobody's and more
+/// than half a percent: they add up to the step. Phases that are hidden behind others have none. It returns nothing
+/// where phases overlap and the record does not say which part is whose.
+std::vector<std::pair<std::string, double>> step_parts(const CaseRecord& record);
 
 /// Returns a text such as "1.28 [1.25, 1.31]"; "1.28" where there is no interval.
 std::string ratio_text(const TimeRatio& ratio);

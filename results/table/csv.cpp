@@ -23,13 +23,25 @@ void flatten(const Json& json, const std::string& path, FlatRecord& row) {
   }
 }
 
-FlatRecord row_of(const CaseRecord& record) {
-  Json json = to_json(record);
+FlatRecord flat(Json json) {
   json.erase("record");
-  json["valid"] = is_valid(record);
   FlatRecord row;
   flatten(json, "", row);
   return row;
+}
+
+std::vector<FlatRecord> rows_of(const Report& report) {
+  std::vector<FlatRecord> rows;
+  for (const CaseRecord& record : report.cases) {
+    Json json = to_json(record);
+    json["valid"] = is_valid(record);
+    rows.push_back(flat(std::move(json)));
+  }
+  for (const ExchangeRecord& record : report.exchanges) rows.push_back(flat(to_json(record)));
+  if (report.benchmarks)
+    for (const Json& entry : report.benchmarks->value("benchmarks", Json::array()))
+      if (entry.is_object()) rows.push_back(flat(entry));
+  return rows;
 }
 
 std::string quoted(const std::string& text) {
@@ -63,8 +75,7 @@ std::vector<std::string> fields_of(const std::vector<FlatRecord>& rows) {
 std::string as_csv(std::span<const Report> reports, const TableOptions&) {
   std::vector<FlatRecord> rows;
   for (const Report& report : reports)
-    for (const CaseRecord& record : report.cases) {
-      FlatRecord row = row_of(record);
+    for (FlatRecord& row : rows_of(report)) {
       if (reports.size() > 1) row.insert(row.begin(), {"file", report.name});
       rows.push_back(std::move(row));
     }

@@ -51,22 +51,6 @@ std::vector<std::string> predicted_by(const Json& environment) {
                       warning == "unknown" ? "" : fmt::format("; WARNING: {}", warning))};
 }
 
-std::vector<std::string> where(const Json& environment) {
-  const bool dirty = text_at(environment, "/build/dirty") == "true";
-  std::string command;
-  if (environment.contains("arguments"))
-    for (const Json& argument : environment.at("arguments")) command += ' ' + plain(text_of(argument));
-  return {fmt::format("shardmark {}, commit {}{}, {} build by {}, {}, seed {}", text_at(environment, "/build/version"),
-                      text_at(environment, "/build/git_hash").substr(0, 12), dirty ? " with changes" : "",
-                      text_at(environment, "/build/type"), text_at(environment, "/build/compiler"),
-                      text_at(environment, "/time"), text_at(environment, "/seed")),
-          fmt::format("command{}", command),
-          fmt::format("hosts {}, machine {}, {} cores, {} logical, {}, Linux {}", host_list(environment),
-                      text_at(environment, "/machine/cpu"), text_at(environment, "/machine/cores"),
-                      text_at(environment, "/machine/logical_cpus"), memory_of(environment),
-                      text_at(environment, "/machine/kernel"))};
-}
-
 /// The line that puts the environment's published ratio beside ours, if there are both.
 std::string published_ratio(const Json& environment, std::span<const CaseRecord> records) {
   const Json published = environment.value("published", Json());
@@ -209,11 +193,35 @@ std::vector<std::string> remarks(const Records& records) {
 
 }  // namespace
 
+std::vector<std::string> where_lines(const Json& environment) {
+  const bool dirty = text_at(environment, "/build/dirty") == "true";
+  std::string command;
+  if (environment.contains("arguments"))
+    for (const Json& argument : environment.at("arguments")) command += ' ' + plain(text_of(argument));
+  return {fmt::format("shardmark {}, commit {}{}, {} build by {}, {}, seed {}", text_at(environment, "/build/version"),
+                      text_at(environment, "/build/git_hash").substr(0, 12), dirty ? " with changes" : "",
+                      text_at(environment, "/build/type"), text_at(environment, "/build/compiler"),
+                      text_at(environment, "/time"), text_at(environment, "/seed")),
+          fmt::format("command{}", command),
+          fmt::format("hosts {}, machine {}, {} cores, {} logical, {}, Linux {}", host_list(environment),
+                      text_at(environment, "/machine/cpu"), text_at(environment, "/machine/cores"),
+                      text_at(environment, "/machine/logical_cpus"), memory_of(environment),
+                      text_at(environment, "/machine/kernel"))};
+}
+
+std::string build_text(const Report& report) {
+  const Json& environment = report.environment;
+  const bool dirty = text_at(environment, "/build/dirty") == "true";
+  return fmt::format("{} on {}, {}, commit {}{}", value_of(report.cases.front(), "workload"),
+                     text_at(environment, "/machine/cpu"), text_at(environment, "/time").substr(0, 10),
+                     text_at(environment, "/build/git_hash").substr(0, 12), dirty ? " with changes" : "");
+}
+
 Page page_of(const Report& report, bool all) {
   const Findings findings = findings_of(report.environment, report.cases);
   const CaseRecord* best = best_valid_case(report.cases);
   Page page;
-  page.where = where(report.environment);
+  page.where = where_lines(report.environment);
   if (!report.cases.empty()) {
     page.sheet = sheet_of(findings.cases, best);
     page.lines = shown_lines(findings, all);

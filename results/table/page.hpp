@@ -31,6 +31,17 @@ struct Page {
 
 Page page_of(const Report& report, bool all);
 
+/// Returns what ran where, as the environment of a file says: the program and its build first, then the command, then
+/// the machine.
+std::vector<std::string> where_lines(const nlohmann::ordered_json& environment);
+
+/// Returns "criteo-kaggle on AMD EPYC, 2026-11-26, commit 9342631036de": what was measured where, when and by which
+/// program, of a report with a case.
+std::string build_text(const Report& report);
+
+/// Returns a table of GitHub's kind; the best case is bold.
+std::string markdown_table(const std::vector<Column>& columns, const std::vector<Line>& lines);
+
 /// Returns what the columns mean, "ms: ...; MB: ...".
 std::string legend(const Page& page, const std::vector<Column>& columns);
 

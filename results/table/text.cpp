@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "results/scaling.hpp"
 #include "results/table/page.hpp"
+#include "results/table/plain_page.hpp"
 
 namespace shardmark::results {
 namespace {
@@ -73,9 +75,15 @@ std::string results_table(const nlohmann::ordered_json& environment, std::span<c
 
 std::string as_text(std::span<const Report> reports, const TableOptions& options) {
   std::string text;
+  if (const auto scaling = scaling_of(reports, options.all)) {
+    if (scaling->differing.empty()) return scaling_text(*scaling, reports, options);
+    for (const std::string& line : scaling->differing)
+      text += wrapped("no table of scaling: " + line, "# ", "#   ", options.width);
+  }
   for (const Report& report : reports) {
     if (reports.size() > 1) text += fmt::format("{}# file {}\n", text.empty() ? "" : "\n", report.name);
-    text += results_table(report.environment, report.cases, options);
+    const auto plain_page = plain_page_of(report);
+    text += plain_page ? plain_text(*plain_page, options) : results_table(report.environment, report.cases, options);
   }
   return text;
 }

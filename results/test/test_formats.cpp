@@ -117,7 +117,8 @@ TEST(JsonFormat, IsOneDocumentWithAnObjectForEachFile) {
   ASSERT_EQ(json.size(), 2U);
   std::vector<std::string> keys;
   for (const auto& [key, value] : json[1].items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"file", "cases", "ratios", "predictions", "answer", "result"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"file", "circumstances", "compared", "cases", "ratios", "predictions",
+                                            "answer", "result"}));
   EXPECT_EQ(json[1]["file"], "b.jsonl");
   EXPECT_EQ(json[1]["answer"].get<std::vector<std::string>>(), answer_to(records));
   EXPECT_EQ(json[1]["result"], "RESULT: VALID");
@@ -144,6 +145,33 @@ TEST(JsonFormat, CasesStandInTheOrderOfTheFileWithTheirRank) {
   EXPECT_EQ(cases[0].at("options").at("exchange"), "pairwise");
   EXPECT_TRUE(cases[0].at("predicted_ms").is_null());
   EXPECT_TRUE(cases[0].at("error").is_null());
+  EXPECT_EQ(values("leads"), "[false,true,true,false]");
+  EXPECT_EQ(
+      values("name"),
+      R"x(["table_wise (exchange pairwise)","table_wise (exchange mpi_alltoallv)","row_wise (exchange mpi_alltoallv)","column_wise (exchange mpi_alltoallv)"])x");
+  EXPECT_FALSE(cases[0].contains("stopped"));
+  EXPECT_EQ(cases[2].at("stopped"), "after round 6");
+}
+
+TEST(JsonFormat, PartsOfPhasesAddUpToTheStep) {
+  std::vector records{sample_case("table_wise", 10.0)};
+  const auto parts = [&] { return nlohmann::json(document(records).at("cases")[0].at("parts")).dump(); };
+  records[0].phases = {{"lookup", 6.0, 6.0, 0}, {"update", 9.0, 9.0, 0}};
+  EXPECT_EQ(parts(), "null");  // they overlap, and nobody knows by how much
+  records[0].phases[0].path_ms = 0.0;
+  records[0].phases[1].path_ms = 7.5;
+  EXPECT_EQ(parts(), R"({"lookup":0.0,"update":7.5,"waiting":2.5})");
+  records[0].phases[0].path_ms = 2.5;
+  EXPECT_EQ(parts(), R"({"lookup":2.5,"update":7.5})");
+}
+
+TEST(JsonFormat, CasesThatAreNotDistinguishableFromTheBestAreTied) {
+  const auto cases =
+      document({sample_case("table_wise", 10.0), sample_case("row_wise", 10.125), sample_case("column_wise", 20.0)})
+          .at("cases");
+  EXPECT_EQ(cases[0].at("tied"), true);
+  EXPECT_EQ(cases[1].at("tied"), true);
+  EXPECT_EQ(cases[2].at("tied"), false);
 }
 
 TEST(JsonFormat, RatiosAreOfAllPairsOfValidCasesOfAWorkload) {
@@ -217,7 +245,8 @@ TEST(JsonFormat, PredictionsAreRatedForEachWorkloadAndAll) {
 
 TEST(JsonFormat, OfNoCaseHasOnlyTheVerdict) {
   EXPECT_EQ(printed("json", {}),
-            "[\n {\n  \"file\": \"a.jsonl\",\n  \"cases\": [],\n  \"ratios\": [],\n  \"predictions\": [],\n"
+            "[\n {\n  \"file\": \"a.jsonl\",\n  \"circumstances\": null,\n  \"compared\": \"plan\",\n  \"cases\": "
+            "[],\n  \"ratios\": [],\n  \"predictions\": [],\n"
             "  \"answer\": [],\n  \"result\": \"RESULT: INVALID (no case was measured)\"\n }\n]\n");
 }
 

@@ -1,25 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the pictures show, as plain data: pictures.py draws it, and its digest stands in the picture."""
-import hashlib
-import json
-
 import comparison
 
 from measured import trains
 from measured.answers import name_of
 from measured.files import best_of_each
+from measured.plots import row_of
 from measured.text import circumstances, date_of, figure, origin
-
-
-def phases_of(record):
-    """{phase: ms of its part of the step}, of which hidden phases have none; they add up to the step. Empty where phases overlap and
-    nobody knows which part is whose."""
-    if "path_ms" not in next(iter(record["phases"].values()), {}) and \
-            sum(phase["median_ms"] for phase in record["phases"].values()) > 1.25 * record["step_ms"]["median"]:
-        return {}
-    phases = {name: phase.get("path_ms", phase["median_ms"]) for name, phase in record["phases"].items()}
-    waiting = record["step_ms"]["median"] - sum(phases.values())
-    return {**phases, "waiting": waiting} if waiting > 0.005 * record["step_ms"]["median"] else phases
 
 
 def of_cases(results):
@@ -27,9 +14,7 @@ def of_cases(results):
     records = best_of_each(results)
     if not records:
         return None
-    rows = [{"label": name_of(record, results), "median": record["step_ms"]["median"], "low": record["step_ms"]["low"],
-             "high": record["step_ms"]["high"], "stopped": "stopped" in record,
-             "tied": results.indistinguishable(records[0], record), "ratio": record["ratio"], "phases": phases_of(record)} for record in records]
+    rows = [row_of(record, name_of(record, results), results.indistinguishable(records[0], record)) for record in records]
     best = rows[0]
     return {"kind": "cases", "title": f"{results.campaign.title}: {results.campaign.axis.removesuffix('s')}s by the time of a step",
             "note": f"{records[0]['workload']} on {origin(results)['cpu']}, {circumstances(results)}",
@@ -70,7 +55,3 @@ def drawing(results):
     makers = {"cases": of_cases, "peers": of_peers,
               "trains": lambda found: trains.drawing(found, f"fbtt on {origin(found)['cpu']}, {date_of(found)}, 2 ranks of 1 thread")}
     return makers[results.campaign.kind](results) if results.campaign.kind in makers else None
-
-
-def digest(drawing_):
-    return hashlib.sha256(json.dumps(drawing_, sort_keys=True).encode()).hexdigest()

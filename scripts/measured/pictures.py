@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws: a JSON object {file: drawing} on stdin, SVG files out. Runs in the environment that scripts/report makes.
+"""Draws: a JSON object {file: drawing} on stdin, SVG files out, for scripts/report, which makes the environment; and a
+picture of plots.py, in any format.
 
 The same drawing gives the same bytes. Text stays text; the ground is opaque, so that it can be read on dark pages too;
 what colours tell, shape, hatching or order tell as well."""
@@ -71,7 +72,8 @@ def draw_phases(axes, rows):
 
 def draw_cases(drawing):
     rows = drawing["rows"]
-    height = 2.5 + 0.42 * len(rows)
+    lines = max(row["label"].count("+") + row["label"].count("\n") for row in rows) + 1
+    height = 2.5 + (0.42 if lines < 3 else 0.6) * len(rows)
     drawing = {**drawing, "note": f"{drawing['note']}\ndiamonds: best, or statistically indistinguishable from it; *: stopped early"}
     figure, (ranking, phases) = plt.subplots(1, 2, figsize=(9.6, height), sharex=True, sharey=True)
     draw_ranking(ranking, rows)
@@ -161,6 +163,84 @@ def draw_trains(drawing):
     return figure
 
 
+# Colour, dash and marker: the plan.
+LINES = [("#0072b2", "-", "o"), ("#c04f00", "--", "s"), ("#117733", "-.", "^"), ("#882255", ":", "v"), ("#aa4499", "-", "D"),
+         ("#666666", "--", "P"), ("#1f2328", "-.", "X"), ("#56b4e9", ":", "h")]
+
+
+def draw_scaling(drawing):
+    """Time of a step and samples/s against ranks, both logarithmic, with intervals; thin: what ideal scaling would be."""
+    height = 3.9 + 0.22 * ((len(drawing["lines"]) + 1) // 2)
+    figure, panels = plt.subplots(1, 2, figsize=(9.6, height), sharex=True)
+    ranks = sorted({point["ranks"] for line in drawing["lines"] for point in line["points"]})
+    nodes = {count: sorted({point["nodes"] for line in drawing["lines"] for point in line["points"] if point["ranks"] == count})
+             for count in ranks}
+    for axes, what, label in ((panels[0], "step_ms", "median step in ms"), (panels[1], "samples_per_s", "samples/s")):
+        for number, line in enumerate(drawing["lines"]):
+            colour, dash, marker = LINES[number % len(LINES)]
+            points = line["points"]
+            values = [point[what] for point in points]
+            axes.errorbar([point["ranks"] for point in points], [value["median"] for value in values],
+                          yerr=([value["median"] - value["low"] for value in values], [value["high"] - value["median"] for value in values]),
+                          color=colour, linestyle=dash, marker=marker, markersize=6, capsize=3, linewidth=1.6,
+                          label=f"{line['label']} ({points[-1]['speedup']:.2f} x on {points[-1]['ranks']}, "
+                                f"{100 * points[-1]['efficiency']:.0f} %)" if axes is panels[0] else None)
+            power = {"step_ms": -1 if drawing["scaling"] == "strong" else 0, "samples_per_s": 1}[what]
+            if drawing["scaling"] != "neither" and points[-1]["ranks"] > points[0]["ranks"]:
+                ends = (points[0]["ranks"], points[-1]["ranks"])
+                axes.plot(ends, [values[0]["median"] * (end / ends[0])**power for end in ends], color=colour, linewidth=0.7, alpha=0.7)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        if high / low < 4:
+            axes.set_ylim(low / 2, 2 * high)
+        places, labels = ticks(*axes.get_ylim())
+        axes.set_yticks(places, labels if what == "step_ms" else [f"{place:.1e}".replace("e+0", "e") for place in places])
+        axes.minorticks_off()
+        axes.set_xticks(ranks, [f"{count:,}\n{' or '.join(map(str, nodes[count]))} node" + ("s" if nodes[count][-1] > 1 else "") for count in ranks])
+        axes.minorticks_off()
+        axes.set_xlabel("ranks, logarithmic", fontsize=10, color=INK)
+        axes.set_title(f"{label}, logarithmic, with interval", loc="left", fontsize=10, color=INK)
+        axes.grid(axis="both", color="#d0d7de", linewidth=0.6)
+        axes.set_axisbelow(True)
+    note = drawing["note"] + ("" if drawing["scaling"] == "neither" else "\nthin lines: ideal scaling from the fewest ranks; in brackets: speed-up and efficiency")
+    lines = sum(len(textwrap.wrap(part, 105)) for part in note.split("\n"))
+    heading(figure, {**drawing, "note": note}, height)
+    top = 0.48 + 0.19 * lines
+    figure.legend(loc="upper left", bbox_to_anchor=(0.005, 1 - top / height), ncols=2, frameon=False, fontsize=9.5)
+    rows = (len(drawing["lines"]) + 1) // 2
+    figure.subplots_adjust(left=0.07, right=0.97, top=1 - (top + 0.42 + 0.22 * rows) / height, bottom=0.72 / height, wspace=0.2)
+    return figure
+
+
+def draw_predicted(drawing):
+    """A row per case: measured with its interval, predicted as a square, the error beside them."""
+    rows = drawing["rows"]
+    height = 1.9 + 0.36 * len(rows)
+    figure, axes = plt.subplots(figsize=(9.6, height))
+    far = max(max(row["high"], row["predicted"]) for row in rows)
+    for y, row in enumerate(rows):
+        axes.plot([row["low"], row["high"]], [y, y], color=INK, linewidth=2, solid_capstyle="butt")
+        axes.plot(row["median"], y, marker="o", color=INK, markersize=6, linestyle="none", label="measured, 95 % interval" if y == 0 else None)
+        axes.plot(row["predicted"], y, marker="s", markerfacecolor="none", markeredgecolor="#c04f00", markeredgewidth=1.8, markersize=9,
+                  linestyle="none", label="predicted before it ran" if y == 0 else None)
+        axes.text(max(row["high"], row["predicted"]) + 0.03 * far, y, f"{100 * row['error']:+.1f} %", va="center", fontsize=10, color=INK)
+    axes.set_xlim(0, 1.15 * far)
+    axes.set_ylim(len(rows) - 0.45, -0.55)
+    axes.set_yticks(range(len(rows)), [row["label"] for row in rows])
+    axes.set_xlabel("median step in ms, and how far the prediction is off", color=INK, fontsize=10)
+    axes.grid(axis="x", color="#d0d7de", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+    heading(figure, drawing, height)
+    lines = sum(len(textwrap.wrap(part, 105)) for part in drawing["note"].split("\n"))
+    top = 0.48 + 0.19 * lines
+    figure.legend(loc="upper left", bbox_to_anchor=(0.005, 1 - top / height), ncols=2, frameon=False, fontsize=9.5)
+    longest = max(len(row["label"]) for row in rows)
+    figure.subplots_adjust(left=min(0.5, 0.03 + 0.0088 * longest), right=0.985, top=1 - (top + 0.4) / height, bottom=0.55 / height)
+    return figure
+
+
 def finished(svg, drawing, digest):
     """Without DOCTYPE and metadata; with title, description and the digest of what it shows."""
     svg = re.sub(r"<!DOCTYPE[^>]*>\s*", "", svg)
@@ -171,13 +251,22 @@ def finished(svg, drawing, digest):
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
+# What a format says of the file beside the picture: nothing that differs from one drawing to the next.
+METADATA = {"svg": {"Date": None, "Creator": None, "Format": None, "Type": None}, "pdf": {"CreationDate": None}, "png": {}}
+
+
+def save(drawing, digest, path, form):
+    figure = {"cases": draw_cases, "peers": draw_peers, "trains": draw_trains, "scaling": draw_scaling,
+              "predicted": draw_predicted}[drawing["kind"]](drawing)
+    figure.savefig(path, format=form, metadata=METADATA[form], dpi=150)
+    plt.close(figure)
+    if form == "svg":
+        path.write_text(finished(path.read_text(encoding="utf-8"), drawing, digest), encoding="utf-8")
+
+
 def main():
     for file, (digest, drawing) in json.load(sys.stdin).items():
-        figure = {"cases": draw_cases, "peers": draw_peers, "trains": draw_trains}[drawing["kind"]](drawing)
-        path = Path(file)
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-        plt.close(figure)
-        path.write_text(finished(path.read_text(encoding="utf-8"), drawing, digest), encoding="utf-8")
+        save(drawing, digest, Path(file), "svg")
 
 
 if __name__ == "__main__":

@@ -92,13 +92,6 @@ class Answers(unittest.TestCase):
         line, = answers.headlines(results("hugectr", [samples.environment(published=published), *samples.PLACEMENTS[1:]]))
         self.assertEqual((line.ours, line.peer), ("data_parallel+table_wise 19.00 ms", "grid 60.00 ms"))
 
-    def test_phases_add_up_to_the_step(self):
-        record = samples.case("table_wise", 10.0, 9.0, 11.0)
-        phases = {"lookup": {"median_ms": 6.0, "path_ms": 0.0}, "update": {"median_ms": 9.0, "path_ms": 7.5}}
-        self.assertEqual(drawings.phases_of({**record, "phases": phases}), {"lookup": 0.0, "update": 7.5, "waiting": 2.5})
-        phases["lookup"]["path_ms"] = 2.5
-        self.assertEqual(drawings.phases_of({**record, "phases": phases}), {"lookup": 2.5, "update": 7.5})
-
     def test_the_faster_peer_counts(self):
         lines = answers.headlines(results("peers", samples.PEERS))
         self.assertRegex(lines[0].claim, r"mean of the cases, \d\.\d\d \(\w\) to \d\.\d\d \(\w\)|one case")

@@ -24,6 +24,7 @@ using Json = nlohmann::ordered_json;
 
 struct CalibrateArguments {
   std::string out;
+  bool force = false;
   CalibrationSettings settings;
   std::int64_t threads = 0;
   double watchdog = 600.0;
@@ -37,6 +38,7 @@ int run_on(const comm::Communicator& world, const CalibrateArguments& arguments)
   std::ofstream stream;
   comm::agree(world, [&] {
     if (world.rank() != 0 || arguments.out.empty()) return;
+    require_new(arguments.out, arguments.force);
     file.emplace(arguments.out);
     stream.open(file->path());
     if (!stream) throw InputError(arguments.out + ": cannot write this file");
@@ -78,6 +80,7 @@ void define_calibrate(CLI::App& app) {
   const auto arguments = std::make_shared<CalibrateArguments>();
   app.add_option("--out", arguments->out,
                  "write what predictions need, and what it was measured on, as JSON, such as machine.json");
+  add_force(app, arguments->force);
   add_sizes(app, arguments->settings.rates);
   const auto quick = std::make_shared<bool>(false);
   app.add_flag("--quick", *quick, "small sizes and few repetitions, in seconds: a look, not a basis for predictions");

@@ -110,6 +110,7 @@ void add_rest(CLI::App& app, CaseArguments& a) {
                  "go on where a job with the same options stopped: FILE.partial that it left, or its file if it was "
                  "interrupted; what it measured is not measured again")
       ->type_name("FILE");
+  add_force(app, a.force);
   add_printing(app, a.printing);
   app.add_flag("--dry-run", a.dry_run, "print the workload in full and stop; needs no MPI");
 }
@@ -197,5 +198,7 @@ void add_word(CLI::App& app, const char* name, std::string& word, const char* de
 }
 
 void when_parsed(CLI::App& app, const std::function<void()>& action) { app.callback(action); }
+
+void add_force(CLI::App& app, bool& force) { app.add_flag("--force", force, "replace files that exist"); }
 
 }  // namespace shardmark::workloads

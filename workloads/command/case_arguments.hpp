@@ -22,6 +22,7 @@ struct CaseArguments {
   std::string machine;                           ///< by what cases are predicted (machine_choice.hpp)
   std::string out, resume;
   std::string export_file, traffic_file;  ///< empty: none
+  bool force = false;                     ///< files that exist are replaced
   bool dry_run = false;
   Printing printing;
 

@@ -41,6 +41,9 @@ std::string described(std::string what, const Choices& choices) {
 void add_word(CLI::App& app, const char* name, std::string& word, const char* description);
 void when_parsed(CLI::App& app, const std::function<void()>& action);
 
+/// Adds --force to a command that writes files; what it allows is decided by require_new() (reference/output_file.hpp).
+void add_force(CLI::App& app, bool& force);
+
 void define_calibrate(CLI::App& app);
 void define_compare(CLI::App& app);
 void define_completion(CLI::App& app);
@@ -57,6 +60,7 @@ void define_predict(CLI::App& app);
 void define_results(CLI::App& app);
 void define_results_diff(CLI::App& app);  ///< of results
 void define_results_floors(CLI::App& app);
+void define_results_plot(CLI::App& app);
 void define_run(CLI::App& app);
 void define_workload(CLI::App& app);
 

@@ -37,7 +37,11 @@ Json observed_ranks(const comm::Communicator& world, const comm::Affinity& affin
   const auto threads = comm::all_gather(world, compute_thread_count());
   Json ranks = Json::array();
   for (int r = 0; r < world.size(); ++r)
-    ranks.push_back({{"rank", r}, {"host", world.host_of(r)}, {"cpus", units[r]}, {"threads", threads[r]}});
+    ranks.push_back({{"rank", r},
+                     {"host", world.host_of(r)},
+                     {"node", world.node_of(r)},
+                     {"cpus", units[r]},
+                     {"threads", threads[r]}});
   return ranks;
 }
 

@@ -17,6 +17,7 @@
 #include "datasets/data_statistics.hpp"
 #include "datasets/sample_source.hpp"
 #include "reference/error.hpp"
+#include "reference/output_file.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/launcher.hpp"
@@ -27,6 +28,7 @@ namespace {
 struct DataArguments {
   std::string in;
   std::string out;
+  bool force = false;
   std::int64_t samples = 0;
   std::uint64_t seed = 1;
   double alpha = 1.05;
@@ -75,6 +77,7 @@ datasets::CriteoRows parse_rows(const std::string& text) {
 
 void generate(const DataArguments& options) {
   require_alone("data generate");
+  require_new(options.out, options.force);
   const datasets::CriteoRecipe recipe{
       .samples = options.samples, .seed = options.seed, .alpha = options.alpha, .rows = parse_rows(options.rows)};
   datasets::generate_criteo(options.out, recipe, progress_of("generating"));
@@ -104,6 +107,7 @@ void convert(const DataArguments& options) {
   std::error_code absent;
   if (std::filesystem::equivalent(options.in, options.out, absent))
     throw InputError(options.out + ": is the input too; name another file to write");
+  require_new(options.out, options.force);
   const datasets::IdMapping mapping = make_mapping(options);
   const datasets::ConvertReport report =
       datasets::convert_criteo(options.in, options.out, mapping, options.reader(), progress_of("converting"));
@@ -167,8 +171,9 @@ void add_malformed(CLI::App& command, const SharedData& options) {
       ->capture_default_str();
 }
 
-/// OUT or --out OUT: both of both commands that write.
+/// OUT or --out OUT, and --force: all of both commands that write.
 CLI::Option* add_output(CLI::App& command, const SharedData& options, const std::string& description) {
+  add_force(command, options->force);
   return command.add_option("OUT,--out", options->out, description);
 }
 

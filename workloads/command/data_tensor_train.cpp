@@ -10,6 +10,7 @@
 
 #include "datasets/cores_file.hpp"
 #include "datasets/npy.hpp"
+#include "reference/output_file.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/options.hpp"
@@ -25,6 +26,7 @@ constexpr std::array<std::string_view, 5> names{"tt.cores", "tt.row_shape", "tt.
 
 struct DecomposeArguments {
   std::string in, out;
+  bool force = false;
   std::array<std::string, names.size()> values;
 };
 
@@ -53,6 +55,7 @@ std::string listed(std::span<const std::int64_t> numbers) { return fmt::format("
 
 void decompose(const DecomposeArguments& arguments) {
   require_alone("data tensor-train");
+  require_new(arguments.out, arguments.force);
   const datasets::Matrix matrix = datasets::read_npy(arguments.in);
   const Table table = asked_table(arguments, matrix);
   const datasets::DecomposedTable tt = datasets::tt_svd(table, matrix.values);
@@ -75,6 +78,7 @@ void define_data_tensor_train(CLI::App& app) {
       "tensor-train", "decompose a dense table into the cores of a tensor train (TT-SVD), for --tt.import");
   command.add_option("TABLE", arguments->in, "matrix of float32 or float64, written by numpy.save")->required();
   command.add_option("CORES,--out", arguments->out, "HDF5 file to write")->required();
+  add_force(command, arguments->force);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Option& option = option_called(names[i]);
     command.add_option(option.flag(), arguments->values[i], fmt::format("{}: {}", option.description, option.valid));

@@ -11,7 +11,9 @@
 #include "comm/placement/traffic/skew.hpp"
 #include "comm/placement/traffic/traffic_file.hpp"
 #include "comm/session.hpp"
+#include "reference/size.hpp"
 #include "results/json_lines.hpp"
+#include "results/table/exchanges.hpp"
 #include "workloads/batches/compute_threads.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/options.hpp"
@@ -34,6 +36,7 @@ struct ExchangeArguments {
   double watchdog = 600.0;
   std::vector<std::string> settings;
   std::string out;
+  bool force = false;
 };
 
 /// The seed and the fault that the texts set. Throws InputError.
@@ -98,25 +101,27 @@ int run_on(const comm::Communicator& world, const ExchangeArguments& arguments, 
   const auto environment = results::environment_record(run_context(world, affinity, settings.seed));
   std::optional<results::JsonLinesWriter> writer;
   comm::agree(world, [&] {
-    if (world.rank() == 0 && !arguments.out.empty()) writer.emplace(arguments.out, environment);
+    if (world.rank() == 0 && !arguments.out.empty())
+      writer.emplace(arguments.out, environment, results::Replace::of(arguments.force));
   });
 
   status("preparing the ping-pong");
   ExchangeSweep sweep(world, exchanges, largest, settings.seed, settings.fault);
-  if (world.rank() == 0) fmt::print("{}{}", circumstances(world, environment), sweep_header());
-  std::vector<SweepResult> results;
-  std::int64_t wrong = 0;
+  if (world.rank() == 0) fmt::print("{}{}", circumstances(world, environment), results::exchange_header());
+  std::vector<results::ExchangeRecord> records;
+  std::size_t timed = 0;
   for (const TrafficCase& traffic : cases) {
-    status(fmt::format("timed {} of {} traffics, now {} {}", results.size(), cases.size(), traffic.skew,
+    status(fmt::format("timed {} of {} traffics, now {} {}", timed++, cases.size(), traffic.skew,
                        size_text(traffic.bytes)));
-    results.push_back({traffic, sweep.run(traffic, arguments.seconds)});
-    for (const SweepLine& line : results.back().lines) wrong += line.wrong;
+    const std::size_t first = records.size();
+    for (const SweepLine& line : sweep.run(traffic, arguments.seconds)) records.push_back(record_of(traffic, line));
     comm::agree(world, [&] {
       if (world.rank() != 0) return;
-      fmt::print("{}", sweep_lines(results.back()));
+      const auto measured = std::span(records).subspan(first);
+      fmt::print("{}", results::exchange_lines(measured));
       std::fflush(stdout);
       if (!writer) return;
-      for (const SweepLine& line : results.back().lines) writer->append(to_json(traffic, line));
+      for (const results::ExchangeRecord& record : measured) writer->append(to_json(record));
     });
   }
   comm::agree(world, [&] {
@@ -124,10 +129,9 @@ int run_on(const comm::Communicator& world, const ExchangeArguments& arguments, 
   });
   if (world.rank() == 0) {
     status("");
-    fmt::print("{}RESULT: {}\n", findings(results),
-               wrong == 0 ? "VALID" : fmt::format("INVALID ({} wrong bytes)", wrong));
+    fmt::print("{}{}\n", results::exchange_findings(records), results::exchange_verdict(records));
   }
-  return wrong == 0 ? 0 : 1;
+  return results::are_valid(records) ? 0 : 1;
 }
 
 }  // namespace
@@ -159,6 +163,7 @@ void define_exchange(CLI::App& app) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--out", arguments->out, "results file, a JSON record per line (default: none)");
+  add_force(app, arguments->force);
   app.callback([arguments] {
     const auto sizes = parse_sizes(arguments->bytes);
     const RunOptions settings = settings_of(arguments->settings);

@@ -52,9 +52,7 @@ void describe(const DescribeArguments& arguments) {
   require_alone("machine describe");
   if (!arguments.out.ends_with(".json"))
     throw InputError(fmt::format("--out {}: name a file that ends in .json", arguments.out));
-  if (!arguments.force && std::filesystem::exists(arguments.out))
-    throw InputError(
-        fmt::format("--out {}: exists already; name another file, or --force to replace it", arguments.out));
+  require_new(arguments.out, arguments.force);
   write_file(arguments.out, text);
   fmt::print("wrote {}: {}\n", arguments.out, machine.source);
   for (const std::string& rule : rules) fmt::print("  {}\n", rule);
@@ -79,7 +77,7 @@ void define_machine(CLI::App& app) {
   add_link_options(command, arguments->machine);
   as_bytes(command.add_option("--memory", arguments->memory, "memory of a rank, such as 80GB (10^9) or 80GiB (2^30)"));
   command.add_option("--out", arguments->out, "machine file to write, .json (default: print it)");
-  command.add_flag("--force", arguments->force, "replace a file that exists");
+  add_force(command, arguments->force);
   command.callback([arguments] { describe(*arguments); });
 }
 

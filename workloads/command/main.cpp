@@ -36,7 +36,7 @@ constexpr std::array commands{
     Command{"machine", "describe a machine from its data sheet, for predict; needs no MPI", define_machine},
     Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},
     Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},
-    Command{"results", "print results files again; compare launches", define_results},
+    Command{"results", "print and draw results files; compare launches", define_results},
     Command{"help", "what a command does, and its options", define_help},
     Command{"completion", "print what completes commands in a shell, or a man page", define_completion},
 };

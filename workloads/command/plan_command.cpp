@@ -26,8 +26,7 @@ struct Options {
   std::string scale = "1";
   std::string plan;  ///< file
   std::optional<int> ranks;
-  std::string out;
-  std::string format = "shardmark";
+  PlanOutput output;
   std::string strict;
   std::optional<std::uint64_t> memory;
   std::optional<std::int64_t> global_batch;
@@ -54,7 +53,8 @@ void check_file(const Options& options, const Workload& workload) {
 }
 
 void convert(const Options& options, const Workload& workload) {
-  write_plan(options.format, options.out, workload,
+  options.output.require_writable();
+  write_plan(options.output, workload,
              placement::read_plan(options.plan, workload.tables, workload.features, workload.scale));
 }
 
@@ -91,7 +91,7 @@ void define_convert(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = add(app, "convert", "write a plan file in another format", options, convert);
   command.add_option("FILE", options->plan, "plan file, ours, HugeCTR's or TorchRec's")->required();
-  add_plan_output(command, options->format, options->out);
+  add_plan_output(command, options->output);
 }
 
 /// Reads what is about to be written, and throws where it is another plan: then there is a defect.
@@ -105,23 +105,28 @@ void require_same(const placement::Plan& plan, const std::string& text, const st
 
 }  // namespace
 
-void write_plan(const std::string& format, const std::string& out, const Workload& workload,
-                const placement::Plan& plan) {
-  const std::string text =
-      choice_named(placement::plan_formats, "plan format", format).text(plan, workload.tables, workload.features);
-  require_same(plan, text, out, workload);
-  if (out.empty()) {
+void PlanOutput::require_writable() const {
+  if (file.empty()) return;
+  require_alone("plan");
+  require_new(file, force);
+}
+
+void write_plan(const PlanOutput& output, const Workload& workload, const placement::Plan& plan) {
+  const std::string text = choice_named(placement::plan_formats, "plan format", output.format)
+                               .text(plan, workload.tables, workload.features);
+  require_same(plan, text, output.file, workload);
+  if (output.file.empty()) {
     fmt::print("{}", text);
     return;
   }
-  require_alone("plan");
-  write_file(out, text);
-  fmt::print(stderr, "wrote {}\n", out);
+  write_file(output.file, text);
+  fmt::print(stderr, "wrote {}\n", output.file);
 }
 
-void add_plan_output(CLI::App& command, std::string& format, std::string& out) {
-  command.add_option("--to", format, described("format", placement::plan_formats))->capture_default_str();
-  command.add_option("--out", out, "write to this file instead of the screen");
+void add_plan_output(CLI::App& command, PlanOutput& output) {
+  command.add_option("--to", output.format, described("format", placement::plan_formats))->capture_default_str();
+  command.add_option("--out", output.file, "write to this file instead of the screen");
+  add_force(command, output.force);
 }
 
 void define_plan(CLI::App& app) {

@@ -15,11 +15,16 @@ namespace shardmark::workloads {
 void define_plan_create(CLI::App& app);
 void define_plan_show(CLI::App& app);
 
-/// --to and --out of commands that write a plan.
-void add_plan_output(CLI::App& command, std::string& format, std::string& out);
+/// Where and how a plan is written: --to, --out and --force.
+struct PlanOutput {
+  std::string format = "shardmark";  ///< of plan_formats
+  std::string file;                  ///< empty: the screen
+  bool force = false;
 
-/// The plan in a format of plan_formats, into a file or, without one, on the screen.
-void write_plan(const std::string& format, const std::string& out, const Workload& workload,
-                const placement::Plan& plan);
+  /// Throws InputError where the file may not be written, before a plan is made.
+  void require_writable() const;
+};
+void add_plan_output(CLI::App& command, PlanOutput& output);
+void write_plan(const PlanOutput& output, const Workload& workload, const placement::Plan& plan);
 
 }  // namespace shardmark::workloads

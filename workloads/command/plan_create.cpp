@@ -35,7 +35,8 @@ struct PlanArguments {
   std::optional<int> ranks;
   std::optional<std::uint64_t> memory;
   MachineOptions machine;
-  std::string format, out;
+  std::string format;  ///< of show
+  PlanOutput output;   ///< of create
 };
 
 void say(const std::string& text) { fmt::print(stderr, "shardmark: {}\n", text); }
@@ -90,19 +91,20 @@ void say_cost(const PlanSubject& planned, const PlanArguments& arguments, const 
   const placement::Plan other = placement::make_plan(arguments.plan, workload.tables, workload.features, any);
   const double kept = facts_of(planned, plan).step.seconds, free = facts_of(planned, other).step.seconds;
   say(fmt::format("keeping to what {} can express costs {:.1f} % of a step: {:.4g} ms predicted, {:.4g} ms without",
-                  arguments.format, std::max(0.0, 100.0 * (kept / free - 1.0)), 1e3 * kept, 1e3 * free));
+                  arguments.output.format, std::max(0.0, 100.0 * (kept / free - 1.0)), 1e3 * kept, 1e3 * free));
 }
 
 /// A search keeps to what the format of the file can express, unless it is told what it may do.
 std::string planner_for(const PlanArguments& arguments) {
-  const bool keeps = choice_named(placement::plan_formats, "plan format", arguments.format).options_of_search.empty() ||
-                     (arguments.plan != "search" && !arguments.plan.starts_with("search:")) ||
-                     arguments.plan.find("format=") != std::string::npos ||
-                     arguments.plan.find("options=") != std::string::npos;
-  return keeps ? arguments.plan : fmt::format("{}:format={}", arguments.plan, arguments.format);
+  const bool keeps =
+      choice_named(placement::plan_formats, "plan format", arguments.output.format).options_of_search.empty() ||
+      (arguments.plan != "search" && !arguments.plan.starts_with("search:")) ||
+      arguments.plan.find("format=") != std::string::npos || arguments.plan.find("options=") != std::string::npos;
+  return keeps ? arguments.plan : fmt::format("{}:format={}", arguments.plan, arguments.output.format);
 }
 
 void create(const PlanArguments& arguments) {
+  arguments.output.require_writable();
   PlanSubject planned(arguments);
   planned.share_batch(arguments.ranks.value());
   const Workload& workload = planned.workload();
@@ -113,7 +115,7 @@ void create(const PlanArguments& arguments) {
   const placement::Plan plan = placement::make_plan(planner, workload.tables, workload.features, request);
   placement::require_supported(plan, workload.tables, workload.features, planned.config.movement);
   if (planned.memory) placement::require_fit(plan, workload.tables, static_cast<double>(*planned.memory));
-  write_plan(arguments.format, arguments.out, workload, plan);
+  write_plan(arguments.output, workload, plan);
   if (const std::string idle = placement::idle_ranks_text(plan); !idle.empty()) say(idle);
   for (const std::string& remark : remarks) say(fmt::format("{}: {}", arguments.plan, remark));
   if (planner != arguments.plan) say_cost(planned, arguments, request, plan);
@@ -219,7 +221,6 @@ CLI::App& add(CLI::App& app, const char* name, const char* description,
 
 void define_plan_create(CLI::App& app) {
   const auto arguments = std::make_shared<PlanArguments>();
-  arguments->format = "shardmark";
   CLI::App& command = add(app, "create", "make a plan with a planner", arguments);
   command
       .add_option("--plan", arguments->plan,
@@ -228,7 +229,7 @@ void define_plan_create(CLI::App& app) {
   command.add_option("--ranks", arguments->ranks, "ranks to plan for")
       ->required()
       ->check(CLI::Range(1, placement::largest_job));
-  add_plan_output(command, arguments->format, arguments->out);
+  add_plan_output(command, arguments->output);
   command.callback([arguments] { create(*arguments); });
 }
 

@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "reference/named.hpp"
-#include "results/verdict.hpp"
 #include "workloads/command/command.hpp"
 
 namespace shardmark::workloads {
@@ -65,7 +64,8 @@ void print_results(std::span<const results::Report> reports, const Printing& pri
   fmt::print("{}", format.print(reports, {.all = printing.all, .emphasis = emphasis}));
   if (format.print == results::as_csv)
     for (const results::Report& report : reports)
-      fmt::print(stderr, "shardmark: {}\n", results::verdict_of(report.cases, report.environment).line());
+      if (const std::string line = results::result_line(report); !line.empty())
+        fmt::print(stderr, "shardmark: {}\n", line);
 }
 
 }  // namespace shardmark::workloads

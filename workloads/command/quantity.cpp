@@ -10,6 +10,7 @@
 
 #include "reference/error.hpp"
 #include "reference/number.hpp"
+#include "reference/size.hpp"
 
 namespace shardmark::workloads {
 namespace {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "results/json_lines.hpp"
-#include "results/verdict.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/printing.hpp"
 
@@ -20,12 +19,12 @@ struct ShowArguments {
 /// Reads every file before it prints, so that bad input leaves no half an answer.
 void show(const ShowArguments& arguments) {
   std::vector<results::Results> all;
-  for (const std::string& file : arguments.files) all.push_back(results::read_results(file));
+  for (const std::string& file : arguments.files) all.push_back(results::read_any_results(file));
   std::vector<results::Report> reports;
   bool valid = true;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    reports.push_back({all[i].environment, all[i].cases, arguments.files[i]});
-    valid = valid && results::verdict_of(all[i].cases).valid;
+    reports.push_back(results::report_of(all[i], arguments.files[i]));
+    valid = valid && results::is_right(reports.back());
   }
   print_results(reports, arguments.printing, stdout_is_terminal(false));
   if (!valid) throw Failure();
@@ -35,12 +34,17 @@ void show(const ShowArguments& arguments) {
 
 void define_results(CLI::App& app) {
   app.require_subcommand(1);
-  CLI::App* command = app.add_subcommand("show", "print the table and the verdict of results files again");
+  CLI::App* command = app.add_subcommand("show",
+                                         "print what files of results hold: cases, exchanges, benchmarks; launches on "
+                                         "several numbers of ranks as one table");
   const auto arguments = std::make_shared<ShowArguments>();
-  command->add_option("FILE", arguments->files, "results files (.jsonl), or what a run left behind (.jsonl.partial)")
+  command
+      ->add_option("FILE", arguments->files,
+                   "results files (.jsonl), what a run left behind (.jsonl.partial), or Google Benchmark's (.json)")
       ->required();
   add_printing(*command, arguments->printing);
   command->callback([arguments] { show(*arguments); });
+  define_results_plot(*app.add_subcommand("plot", "draw cases, scaling or predictions (needs Python with matplotlib)"));
   define_results_diff(
       *app.add_subcommand("diff", "compare launches of two programs; exit code 1 when a case got worse"));
   define_results_floors(*app.add_subcommand("floors", "the smallest changes that launches of one program can show"));

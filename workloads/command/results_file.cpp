@@ -16,8 +16,8 @@ std::string file_of_partial(const std::string& partial) {
   return partial.ends_with(ending) ? partial.substr(0, partial.size() - ending.size()) : "";
 }
 
-ResultsFile::ResultsFile(const comm::Communicator& world, const std::string& path, const std::string& workload,
-                         nlohmann::ordered_json environment, const Earlier* earlier)
+ResultsFile::ResultsFile(const comm::Communicator& world, const std::string& path, bool force,
+                         const std::string& workload, nlohmann::ordered_json environment, const Earlier* earlier)
     : world_(world), has_cases_(earlier && !earlier->results.cases.empty()), environment_(std::move(environment)) {
   environment_["state"] = "running";
   if (earlier) {
@@ -32,7 +32,11 @@ ResultsFile::ResultsFile(const comm::Communicator& world, const std::string& pat
     const std::filesystem::path file = !path.empty()      ? std::filesystem::path(path)
                                        : !resumed.empty() ? std::filesystem::path(resumed)
                                                           : results::default_results_file(workload, time);
-    writer_.emplace(file, environment_, file == resumed);
+    const results::Replace replace{force, force || file == resumed};
+    if (earlier)
+      writer_.emplace(file, earlier->results.environment, replace, earlier->results.cases);
+    else
+      writer_.emplace(file, environment_, replace);
   });
 }
 

@@ -19,8 +19,9 @@ std::string file_of_partial(const std::string& partial);
 class ResultsFile {
  public:
   /// path: empty for the default one. Collective; throws InputError as JsonLinesWriter does.
-  /// earlier: what the job resumes; its FILE.partial becomes that of this job unless a path is given.
-  ResultsFile(const comm::Communicator& world, const std::string& path, const std::string& workload,
+  /// force: files that exist may be replaced. earlier: what the job resumes; its FILE.partial becomes that of this job
+  /// unless a path is given, and what it holds stands in the file from the beginning.
+  ResultsFile(const comm::Communicator& world, const std::string& path, bool force, const std::string& workload,
               nlohmann::ordered_json environment, const Earlier* earlier);
   /// Removes FILE.partial if it holds no case.
   ~ResultsFile();

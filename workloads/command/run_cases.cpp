@@ -9,6 +9,7 @@
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/placement/idle_ranks.hpp"
 #include "comm/session.hpp"
+#include "reference/output_file.hpp"
 #include "results/verdict.hpp"
 #include "workloads/batches/compute_threads.hpp"
 #include "workloads/batches/workload_statistics.hpp"
@@ -72,6 +73,11 @@ void use_ratios(const comm::Communicator& world, const ChosenMachine& machine) {
     comm::agree(world, [&] { comm::set_calibration(world, machine.model->ratios); });
 }
 
+/// A resumed job may replace the FILE.partial of the one before.
+results::Replace replaces(const std::string& file, const CaseArguments& arguments) {
+  return {arguments.force, arguments.force || file == file_of_partial(arguments.resume)};
+}
+
 int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
   const comm::Affinity affinity = comm::agree(world, comm::observed_affinity);
   const CoreShares cores = core_shares(world, affinity, arguments);
@@ -95,8 +101,12 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
     return result;
   });
   comm::agree(world, [&] {
-    if (world.rank() == 0 && !arguments.out.empty() && arguments.out != file_of_partial(arguments.resume))
-      results::JsonLinesWriter::require_writable(arguments.out);
+    if (world.rank() != 0) return;
+    if (!arguments.out.empty())
+      results::JsonLinesWriter::require_writable(arguments.out, replaces(arguments.out, arguments));
+    if (!arguments.export_file.empty()) require_new(arguments.export_file, arguments.force);
+    if (!arguments.traffic_file.empty())
+      for (const std::string& file : traffic_files(arguments.traffic_file)) require_new(file, arguments.force);
   });
   std::optional<Earlier> earlier;
   if (!arguments.resume.empty())
@@ -134,7 +144,7 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
                                 {"source", published->source}};
   if (machine.model) environment["predicted_by"] = to_json(machine);
   const Earlier* const resumed = earlier ? &*earlier : nullptr;
-  ResultsFile file(world, arguments.out, options.workload.name, std::move(environment), resumed);
+  ResultsFile file(world, arguments.out, arguments.force, options.workload.name, std::move(environment), resumed);
   const Measured measured =
       measure({world, options, setup.plans, setup.cases, machine.get(), resumed, comm::CoreSet(affinity, cores.stages)},
               *batches, status, [&](const Measured& so_far) { file.keep(so_far); });

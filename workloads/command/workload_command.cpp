@@ -23,8 +23,7 @@ void write_new(const std::string& file, bool force) {
   const std::filesystem::path path(file);
   if (path.extension() != ".json" || path.stem().empty())
     throw InputError(fmt::format("{}: name a file that ends in .json, such as my-tables.json", file));
-  if (!force && std::filesystem::exists(path))
-    throw InputError(fmt::format("{}: exists already; name another file, or --force to replace it", file));
+  require_new(file, force);
   write_file(file, example_spec(path.stem().string()));
   fmt::print(
       "wrote {0}: {1}\n"
@@ -44,7 +43,7 @@ void define_workload(CLI::App& app) {
   CLI::App& make = *app.add_subcommand("new", "write a small spec that runs as it is, to put your own tables in");
   make.add_option("FILE", *file, "spec to write; it ends in .json, and its stem is the name of the workload")
       ->required();
-  make.add_flag("--force", *force, "replace a file that exists");
+  add_force(make, *force);
   make.callback([file, force] { write_new(*file, *force); });
   app.add_subcommand("schema", "print a JSON schema of specs, for editors")->callback([] {
     fmt::print("{}\n", spec_schema().dump(2));

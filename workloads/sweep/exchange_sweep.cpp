@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "comm/agree.hpp"
@@ -11,11 +12,11 @@
 #include "comm/placement/traffic/traffic_file.hpp"
 #include "reference/counter_random.hpp"
 #include "reference/output_file.hpp"
+#include "reference/size.hpp"
 #include "workloads/measure/prepare.hpp"
 #include "workloads/measure/schedule.hpp"
 #include "workloads/step/faults.hpp"
 #include "workloads/step/watchdog.hpp"
-#include "workloads/sweep/sizes.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -178,7 +179,19 @@ placement::ByteMatrix gathered(const comm::Communicator& comm, std::span<const s
   return matrix;
 }
 
+constexpr std::array sending_phases{Phase::input_dist, Phase::output_dist, Phase::grad_dist, Phase::update};
+
+std::string traffic_file_of(const std::string& file, Phase phase) {
+  return file + '.' + std::string(phase_names[index_of(phase)]);
+}
+
 }  // namespace
+
+std::vector<std::string> traffic_files(const std::string& file) {
+  std::vector<std::string> files{file};
+  for (const Phase phase : sending_phases) files.push_back(traffic_file_of(file, phase));
+  return files;
+}
 
 void write_step_traffic(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
                         const Case& config, BatchSource& batches, const std::string& file) {
@@ -186,12 +199,11 @@ void write_step_traffic(const comm::Communicator& comm, const RunOptions& option
   first.ready.step(first.input);
 
   placement::ByteMatrix all(comm.size());
-  for (const Phase phase : {Phase::input_dist, Phase::output_dist, Phase::grad_dist, Phase::update}) {
+  for (const Phase phase : sending_phases) {
     const placement::ByteMatrix matrix = gathered(comm, first.ready.flight.sent().to_ranks(index_of(phase)).payload);
     all += matrix;
     comm::agree(comm, [&] {
-      if (comm.rank() == 0)
-        write_file(file + '.' + std::string(phase_names[index_of(phase)]), placement::traffic_text(matrix));
+      if (comm.rank() == 0) write_file(traffic_file_of(file, phase), placement::traffic_text(matrix));
     });
   }
   comm::agree(comm, [&] {

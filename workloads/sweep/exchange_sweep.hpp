@@ -68,6 +68,9 @@ class ExchangeSweep {
   std::string traffic_;  ///< what is measured now, for the watchdog
 };
 
+/// Returns the files that write_step_traffic() writes: FILE, and FILE.PHASE of each phase that sends.
+std::vector<std::string> traffic_files(const std::string& file);
+
 /// Runs step 0 on fresh tables and writes what every rank sent to every other, as traffic_file.hpp says: all phases
 /// together to FILE, and each that sends (input_dist, output_dist, grad_dist, update) to FILE.PHASE. What stays on a
 /// rank is 0. Collective; throws InputError when a file cannot be written.

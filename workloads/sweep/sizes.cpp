@@ -3,21 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "reference/error.hpp"
 #include "reference/number.hpp"
+#include "reference/size.hpp"
 
 namespace shardmark::workloads {
 namespace {
 
-/// Of size_text().
-struct Unit {
-  std::string_view name;
-  std::int64_t bytes;
-};
-constexpr std::array units{Unit{"GiB", 1 << 30},   Unit{"MiB", 1 << 20}, Unit{"KiB", 1 << 10},
-                           Unit{"GB", 1000000000}, Unit{"MB", 1000000},  Unit{"KB", 1000}};
 constexpr std::int64_t largest = std::int64_t{1} << 40;  // so that no sum over ranks overflows
 
 [[noreturn]] void refuse(std::string_view text) {
@@ -53,12 +45,6 @@ std::vector<std::int64_t> parse_sizes(std::string_view text) {
   std::vector<std::int64_t> sizes{begin};
   while (sizes.back() <= end / factor) sizes.push_back(sizes.back() * factor);
   return sizes;
-}
-
-std::string size_text(std::int64_t bytes) {
-  for (const Unit& unit : units)
-    if (bytes > 0 && bytes % unit.bytes == 0) return fmt::format("{}{}", bytes / unit.bytes, unit.name);
-  return fmt::format("{}", bytes);
 }
 
 }  // namespace shardmark::workloads

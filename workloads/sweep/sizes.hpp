@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,9 +11,5 @@ namespace shardmark::workloads {
 /// up to and including `end` where it is hit. KiB, MiB and GiB are powers of 1024; K, KB and so on powers of 1000.
 /// Throws InputError naming the text.
 std::vector<std::int64_t> parse_sizes(std::string_view text);
-
-/// Returns the size as text, "512", "64KiB" or "3KB": exact, with the largest unit that divides it, of those of 1024 if
-/// any does.
-std::string size_text(std::int64_t bytes);
 
 }  // namespace shardmark::workloads

@@ -108,16 +108,28 @@ TEST_F(JsonLines, MissingFoldersAreCreated) {
   EXPECT_TRUE(read_results(file).cases.empty());
 }
 
-TEST_F(JsonLines, ResultsAreNeverOverwritten) {
+TEST_F(JsonLines, ResultsAreReplacedOnlyWhereThatIsAllowed) {
   write("mine");
   EXPECT_EQ(without_folder(input_error([&] { JsonLinesWriter(file, sample_environment()); })),
-            "a.jsonl exists already; name another file or remove it");
+            "a.jsonl: exists already; name another file, or --force to replace it");
   EXPECT_EQ(contents(file), "mine");
   fs::remove(file);
   std::ofstream(file.string() + ".partial") << "theirs";
-  EXPECT_EQ(without_folder(input_error([&] { JsonLinesWriter(file, sample_environment()); })),
-            "a.jsonl.partial exists: a run is writing it, or one was cut off; name another file or remove it");
+  EXPECT_EQ(
+      without_folder(input_error([&] { JsonLinesWriter(file, sample_environment()); })),
+      "a.jsonl.partial exists: a run is writing it, or one was cut off; name another file, --resume it, or --force to "
+      "replace it");
+  JsonLinesWriter::require_writable(file, Replace::of(true));
   EXPECT_EQ(contents(file.string() + ".partial"), "theirs");
+  write("mine");
+  EXPECT_EQ(without_folder(
+                input_error([&] { JsonLinesWriter(file, sample_environment(), {.file = false, .partial = true}); })),
+            "a.jsonl: exists already; name another file, or --force to replace it");
+  JsonLinesWriter writer(file, sample_environment(), Replace::of(true), std::vector{sample_case("table_wise", 10.0)});
+  EXPECT_EQ(contents(file), "mine");
+  EXPECT_EQ(contents(file.string() + ".partial"), header + line);
+  writer.close();
+  EXPECT_EQ(contents(file), header + line);
 }
 
 TEST_F(JsonLines, AnUnwritablePathIsRefusedAtOnce) {
@@ -150,7 +162,7 @@ TEST_F(JsonLines, ARecordThatCouldNotBeReadAgainIsRefused) {
   EXPECT_EQ(without_folder(input_error([&] {
               writer.rewrite(sample_environment(), {&record, 1});
             })),
-            "a.jsonl: imbalance is not a finite number of at least 0; measure again, or remove the line");
+            "a.jsonl: imbalance is not a finite number of at least 0; measure again");
 }
 
 TEST_F(JsonLines, TheDefaultFileIsNamedAfterWorkloadAndTime) {
@@ -170,20 +182,19 @@ TEST_F(JsonLines, TheDefaultFileIsNew) {
 
 TEST_F(JsonLines, ALineThatCannotBeReadIsNamed) {
   EXPECT_EQ(error_of(header + line + "{\"record\":\"case\",}\n" + line),
-            "a.jsonl:3: not valid JSON at column 18; remove the line, or measure again");
-  EXPECT_EQ(error_of(header + "\n" + line), "a.jsonl:2: not valid JSON at column 1; remove the line, or measure again");
+            "a.jsonl:3: not valid JSON at column 18; measure again");
+  EXPECT_EQ(error_of(header + "\n" + line), "a.jsonl:2: not valid JSON at column 1; measure again");
   EXPECT_EQ(error_of(header + R"({"record":"case","ranks":1e999})" + "\n"),
-            "a.jsonl:2: a number is out of range; remove the line, or measure again");
+            "a.jsonl:2: a number is out of range; measure again");
   EXPECT_EQ(error_of(header + line + R"({"record":"case"})" + "\n"),
-            "a.jsonl:3: the case record lacks 'workload'; measure again, or remove the line");
+            "a.jsonl:3: the record lacks 'workload'; measure again");
   EXPECT_EQ(error_of(header + std::string(100'000, '[') + "\n"),
-            "a.jsonl:2: JSON nested deeper than 32 levels; remove the line, or measure again");
+            "a.jsonl:2: JSON nested deeper than 32 levels; measure again");
 }
 
 TEST_F(JsonLines, ACutOffLastLineIsNamed) {
-  EXPECT_EQ(error_of(header + line + line.substr(0, 100)),
-            "a.jsonl:3: the last line is cut off; remove it, or measure again");
-  EXPECT_EQ(error_of(header.substr(0, 40)), "a.jsonl:1: the last line is cut off; remove it, or measure again");
+  EXPECT_EQ(error_of(header + line + line.substr(0, 100)), "a.jsonl:3: the last line is cut off; measure again");
+  EXPECT_EQ(error_of(header.substr(0, 40)), "a.jsonl:1: the last line is cut off; measure again");
 }
 
 TEST_F(JsonLines, AWholeLastLineWithoutItsEndOfLineIsRead) {
@@ -194,13 +205,16 @@ TEST_F(JsonLines, AWholeLastLineWithoutItsEndOfLineIsRead) {
 TEST_F(JsonLines, TheOrderOfRecordsIsChecked) {
   EXPECT_EQ(error_of(line), "a.jsonl:1: the first line is not an environment record; name a results file (.jsonl)");
   EXPECT_EQ(error_of("[1]\n"), "a.jsonl:1: the first line is not an environment record; name a results file (.jsonl)");
-  EXPECT_EQ(error_of(header + line + header),
-            "a.jsonl:3: a second environment record; one file holds one run, split it here");
+  EXPECT_EQ(error_of(header + line + header), "a.jsonl:3: a second environment record; one file holds one run");
   EXPECT_EQ(error_of(header + "{\"record\":\"ceiling\"}\n"),
-            "a.jsonl:2: neither an environment nor a case record; remove the line");
-  EXPECT_EQ(error_of(header + "{\"record\":7}\n"),
-            "a.jsonl:2: neither an environment nor a case record; remove the line");
-  EXPECT_EQ(error_of(""), "a.jsonl is empty; name a results file (.jsonl)");
+            "a.jsonl:2: neither a case nor an exchange, but a record 'ceiling'");
+  EXPECT_EQ(error_of(header + "{\"record\":7}\n"), "a.jsonl:2: neither a case nor an exchange");
+  const std::string exchange =
+      to_json(ExchangeRecord{.skew = "uniform", .exchange = "auto", .time_ms = {.median = 1, .n = 1}}).dump();
+  EXPECT_EQ(error_of(header + line + exchange + '\n'), "a.jsonl:3: a record 'exchange' after one 'case'");
+  EXPECT_EQ(error_of(header + exchange + '\n'),
+            "a.jsonl: holds exchanges, which only shardmark results show reads; name a file of cases");
+  EXPECT_EQ(error_of(""), "a.jsonl is empty; measure again");
 }
 
 TEST_F(JsonLines, AnotherVersionOfTheFormatIsRefused) {
@@ -227,9 +241,9 @@ TEST_F(JsonLines, WhatARunLeftBehindIsNamed) {
 
 TEST_F(JsonLines, AFileThatIsNoneIsNamed) {
   EXPECT_EQ(without_folder(input_error([&] { read_results(folder / "no.jsonl"); })),
-            "cannot read no.jsonl; name a results file (.jsonl)");
+            "cannot read no.jsonl; name a results file (.jsonl, or Google Benchmark's .json)");
   EXPECT_EQ(input_error([&] { read_results(folder); }),
-            "cannot read " + folder.string() + "; name a results file (.jsonl)");
+            "cannot read " + folder.string() + "; name a results file (.jsonl, or Google Benchmark's .json)");
 }
 
 /// One of: cut, overwrite bytes, delete a stretch, repeat a stretch.

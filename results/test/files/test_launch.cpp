@@ -140,7 +140,7 @@ TEST_F(LaunchFile, broken_files_are_named_with_the_line) {
   EXPECT_EQ(refusal(file_of("{}\n")),
             file + ":1: the first line is not an environment record; name a results file (.jsonl)");
   EXPECT_EQ(refusal(folder),
-            "cannot read " + folder.string() + "; name a results file (.jsonl or Google Benchmark's .json)");
+            "cannot read " + folder.string() + "; name a results file (.jsonl, or Google Benchmark's .json)");
 }
 
 TEST_F(LaunchFile, times_that_cannot_be_compared_are_refused) {

@@ -14,6 +14,11 @@ execute_process(COMMAND ${prefix}/bin/shardmark --version OUTPUT_VARIABLE said C
 if(NOT said MATCHES "^shardmark ${version} ")
   message(FATAL_ERROR "shardmark --version must name version ${version}, but says: ${said}")
 endif()
+foreach(script python measured/plots.py measured/pictures.py) # of shardmark results plot
+  if(NOT EXISTS ${prefix}/share/shardmark/scripts/${script})
+    message(FATAL_ERROR "share/shardmark/scripts/${script} is not installed")
+  endif()
+endforeach()
 
 execute_process(COMMAND ${CMAKE_CTEST_COMMAND}
   --build-and-test ${consumer} ${build}/test_install/build --build-generator Ninja

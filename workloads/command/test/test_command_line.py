@@ -35,7 +35,7 @@ class WithoutMpi(ProgramTest):
             found.add(" ".join(path))
             left += self.subcommands(path)
         self.assertLessEqual({"run", "compare", "list", "doctor", "plan create", "plan show", "plan check", "plan convert",
-                              "workload new", "workload schema", "machine describe", "data generate criteo", "data convert", "data inspect", "results show"}, found)
+                              "workload new", "workload schema", "machine describe", "data generate criteo", "data convert", "data inspect", "results show", "results plot"}, found)
 
     def test_version_names_the_program_and_a_version(self):
         out = self.succeeds(self.serial("--version", **WITHOUT_MPI)).out
@@ -82,7 +82,7 @@ class WithoutMpi(ProgramTest):
 
     def test_help_is_at_most_100_columns_wide(self):
         for path in (["run", "--help-all"], ["compare", "--help-all"], ["compare", "--help"], ["plan", "create", "--help"], ["predict", "--help"],
-                     ["doctor", "--help"], ["calibrate", "--help"], ["exchange", "--help"], ["results", "diff", "--help"], ["--help"]):
+                     ["doctor", "--help"], ["calibrate", "--help"], ["exchange", "--help"], ["results", "diff", "--help"], ["results", "plot", "--help"], ["--help"]):
             self.assertLessEqual(max(map(len, self.succeeds(self.serial(*path)).out.splitlines())), 100, path)
 
     def test_the_command_help_prints_what_the_option_does(self):

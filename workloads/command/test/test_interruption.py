@@ -106,6 +106,29 @@ class Interruption(ProgramTest):
         self.refuses(self.launch(2, *LONG[:-1], "--wire", "fp16", "--resume", file), "none of this job", "table_wise")
         self.refuses(self.launch(2, *LONG[:-1], "--resume", self.folder / "none.partial"), "none.partial")
 
+    def test_a_resumed_job_may_replace_its_file_and_loses_nothing_when_it_is_killed_at_once(self):
+        """What was measured before stands in FILE.partial from the beginning."""
+        process, file = self.start_long(2)
+        process.send_signal(signal.SIGUSR1)
+        process.communicate(timeout=30)
+        before = records(file)
+        self.refuses(self.resumed(file, file), f"{file}: exists already", "--force")
+        process = subprocess.Popen([*MPIEXEC, "2", SHARDMARK, *LONG[:-1], "--resume", file, "--out", file, "--force"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   cwd=self.folder, start_new_session=True)
+        self.addCleanup(self.end, process)
+        partial = Path(f"{file}.partial")
+        while not (partial.exists() and partial.read_bytes()):
+            self.assertIsNone(process.poll())
+            time.sleep(0.002)
+        self.assertGreaterEqual(len(records(partial)), len(before))
+        self.end(process)
+        self.succeeds(self.launch(2, *LONG[:-1], "--resume", partial, "--out", file, "--force"))
+        for old, new in zip(before[1:], records(file)[1:]):
+            self.assertEqual(new["step_ms"]["samples"][:old["step_ms"]["n"]], old["step_ms"]["samples"])
+            self.assertEqual(new["step_ms"]["n"], 3000)
+        self.assertFalse(partial.exists())
+
     def test_a_job_without_a_case_leaves_nothing_behind(self):
         outcome, file = self.case(1, "criteo-kaggle", set="fault=fail")
         self.assertEqual(outcome.code, 4)

@@ -6,7 +6,8 @@ import stat
 import subprocess
 import threading
 
-from program import SHARDMARK, SMALL, ProgramTest, main, options
+import numpy
+from program import REPOSITORY, SHARDMARK, SMALL, ProgramTest, main, options
 
 PLAN = ("plan", "create", "criteo-kaggle", "--plan", "table_wise", "--ranks", 2)
 GENERATE = ("data", "generate", "criteo", "--samples", 10)
@@ -54,9 +55,39 @@ class Outputs(ProgramTest):
                               (("calibrate", "--quick"), "--out")):
             file, link = self.new_file("old", ".h5"), self.new_path(".h5")
             link.symlink_to(file.name)
-            self.succeeds(self.serial(*command, flag, link))
+            self.succeeds(self.serial(*command, flag, link, "--force"))
             self.assertTrue(link.is_symlink(), command)
             self.assertNotEqual(file.read_bytes(), b"old")
+
+    def test_what_exists_is_replaced_only_by_force(self):
+        """Of every command that writes a file; what is refused is so before anything takes time."""
+        tsv, plan, table = self.new_path(".tsv"), self.new_path(".json"), self.new_path(".npy")
+        self.succeeds(self.serial(*GENERATE, "--out", tsv))
+        self.succeeds(self.serial(*PLAN, "--out", plan))
+        numpy.save(table, numpy.ones((8, 4), numpy.float32))
+        case = ("run", "criteo-kaggle", *options(SMALL))
+        measured = REPOSITORY / "results" / "measured" / "amd-epyc-2" / "placements.jsonl"
+        commands = [((*PLAN, "--out"), ".json"), (("plan", "convert", "criteo-kaggle", plan, "--out"), ".json"),
+                    ((*GENERATE, "--out"), ".tsv"), (("data", "convert", tsv, "--out"), ".h5"),
+                    (("data", "tensor-train", table, "--out"), ".h5"), (("workload", "new"), ".json"),
+                    (("machine", "describe", "--cores", 8, "--out"), ".json"),
+                    (("exchange", "--bytes", 64, "--exchange", "linear", "--seconds", 0.001, "--out"), ".jsonl"),
+                    ((*case, "--out"), ".jsonl"), ((*case, "--out", "/dev/null", "--export"), ".h5"),
+                    ((*case, "--out", "/dev/null", "--traffic"), ".txt"), (("calibrate", "--quick", "--out"), ".json"),
+                    (("results", "plot", measured, "--out"), ".svg")]
+        for command, ending in commands:
+            with self.subTest(command=command):
+                file = self.new_file("old", ending)
+                self.refuses(self.serial(*command, file), f"{file}: exists already; name another file, or --force to replace it")
+                self.assertEqual(file.read_text(), "old")
+                self.assertEqual([path for path in self.folder.glob(file.name + "*") if path != file], [])
+                if command[0] not in ("calibrate", "results"):  # which take long, or a Python that others need not have
+                    self.succeeds(self.serial(*command, file, "--force"))
+                    self.assertNotEqual(file.read_bytes(), b"old")
+        traffic = self.new_path(".txt")
+        phase = self.new_file("old", ".txt.update")
+        phase.rename(f"{traffic}.update")
+        self.refuses(self.serial(*case, "--out", "/dev/null", "--traffic", traffic), f"{traffic}.update: exists already")
 
     def test_hdf5_needs_a_file(self):
         tsv, pipe = self.new_path(".tsv"), self.pipe()

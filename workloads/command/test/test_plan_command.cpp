@@ -84,12 +84,15 @@ TEST_F(PlanCommand, converted_plans_check_and_show) {
   for (const placement::PlanFormat& format : placement::plan_formats) {
     SCOPED_TRACE(format.name);
     const std::string name(format.name);
-    EXPECT_EQ(
-        plan_command({"create", "hugectr-dlrm", "--plan", "table_wise", "--ranks", "9", "--out", path("a.json")}).error,
-        "");
-    EXPECT_EQ(plan_command({"convert", "hugectr-dlrm", path("a.json"), "--to", name, "--out", path("b.json")}).error,
+    EXPECT_EQ(plan_command({"create", "hugectr-dlrm", "--plan", "table_wise", "--ranks", "9", "--out", path("a.json"),
+                            "--force"})
+                  .error,
               "");
-    EXPECT_EQ(plan_command({"convert", "hugectr-dlrm", path("b.json"), "--out", path("c.json")}).error, "");
+    EXPECT_EQ(
+        plan_command({"convert", "hugectr-dlrm", path("a.json"), "--to", name, "--out", path("b.json"), "--force"})
+            .error,
+        "");
+    EXPECT_EQ(plan_command({"convert", "hugectr-dlrm", path("b.json"), "--out", path("c.json"), "--force"}).error, "");
     const auto workload = load_workload("hugectr-dlrm");
     EXPECT_EQ(placement::read_plan(path("a.json"), workload.tables, workload.features).tables,
               placement::read_plan(path("c.json"), workload.tables, workload.features).tables);

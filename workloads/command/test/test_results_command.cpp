@@ -71,7 +71,7 @@ TEST_F(ResultsCommand, show_of_a_file_that_cannot_be_read_prints_nothing) {
   EXPECT_EQ(results::input_error([&] {
               printed({"show", good, "absent.jsonl"});
             }),
-            "cannot read absent.jsonl; name a results file (.jsonl)");
+            "cannot read absent.jsonl; name a results file (.jsonl, or Google Benchmark's .json)");
 }
 
 TEST_F(ResultsCommand, show_says_that_a_run_did_not_end) {
@@ -94,6 +94,22 @@ TEST_F(ResultsCommand, show_prints_other_formats_and_refuses_unknown_ones) {
               printed({"show", file, "--format", "html"});
             }),
             "unknown format 'html'; valid: text, markdown, csv, json");
+}
+
+TEST_F(ResultsCommand, show_prints_exchanges_and_fails_where_bytes_are_wrong) {
+  for (const std::int64_t wrong : {0, 5}) {
+    results::ExchangeRecord record{
+        .skew = "uniform", .bytes = 1024, .exchange = "linear", .time_ms = {.median = 1.0, .n = 1}};
+    record.wrong = wrong;
+    results::JsonLinesWriter writer(folder / ("exchange" + std::to_string(wrong)), results::sample_environment());
+    writer.append(results::to_json(record));
+    writer.close();
+    failed = false;
+    const std::string text = printed({"show", writer.file().string()});
+    EXPECT_NE(text.find("uniform   1KiB linear "), text.npos) << text;
+    EXPECT_TRUE(text.ends_with(wrong == 0 ? "RESULT: VALID\n" : "RESULT: INVALID (5 wrong bytes)\n")) << text;
+    EXPECT_EQ(failed, wrong > 0);
+  }
 }
 
 TEST_F(ResultsCommand, what_people_see_is_emphasised_unless_they_set_no_color) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure parts of `shardmark exchange`: sizes, findings.
+// The pure parts of `shardmark exchange`: sizes, records.
 #include <gtest/gtest.h>
 
 #include "comm/placement/traffic/skew.hpp"
@@ -41,44 +41,19 @@ TEST(Sizes, RefuseWhatIsNone) {
     EXPECT_NE(error_of([&] { parse_sizes(text); }).find("--bytes " + text + ":"), std::string::npos) << text;
 }
 
-TEST(Sizes, ArePrintedWithTheLargestUnitThatDividesThem) {
-  EXPECT_EQ(size_text(1000), "1KB");
-  EXPECT_EQ(size_text(1024), "1KiB");
-  EXPECT_EQ(size_text(1535), "1535");
-  EXPECT_EQ(size_text(std::int64_t{3} << 30), "3GiB");
-  EXPECT_EQ(size_text(0), "0");
-}
-
-SweepLine line_of(std::string exchange, std::vector<double> samples) {
-  return {std::move(exchange), results::summarize(samples), samples, samples, std::nullopt, 0};
-}
-
-TEST(Findings, NameWhatBeatsTheLibraryOnlyWhereTheIntervalsAreApart) {
-  SweepResult apart{{"uniform", 4096, placement::uniform_traffic(2, 4096, 1)}, {}};
-  apart.lines = {line_of("mpi_alltoallv", {4, 4, 4, 4, 5, 5}), line_of("linear", {2, 2, 2, 2, 2, 2}),
-                 line_of("pairwise", {3, 3, 3, 3, 3, 4}), line_of("auto", {5, 5, 5, 5, 5, 5})};
-  const std::string text = findings({apart});
-  EXPECT_NE(text.find("uniform      4KiB  linear                    2.00 [2.00, 2.50]"), std::string::npos) << text;
-  EXPECT_EQ(text.find("pairwise"), std::string::npos) << text;
-  EXPECT_NE(text.find("auto: at worst 1.25 [1.00, 1.25] of the time of mpi_alltoallv (uniform, 4KiB); "
-                      "slower, intervals apart, on 0 of 1"),
-            std::string::npos)
-      << text;
-  apart.lines = {line_of("mpi_alltoallv", {1, 1}), line_of("linear", {2, 2})};
-  EXPECT_NE(findings({apart}).find("nothing beats mpi_alltoallv"), std::string::npos);
-  apart.lines.erase(apart.lines.begin());
-  EXPECT_EQ(findings({apart}), "");
-}
-
 TEST(Rates, AreThoseOfTheBusiestRank) {
   placement::ByteMatrix matrix(2);
   matrix.set(0, 1, 100);
   matrix.set(1, 0, 900);
-  const SweepResult hot{{"matrix", 500, matrix}, {line_of("linear", {1e-3})}};
   EXPECT_EQ(matrix.busiest(), 900);
-  const auto json = to_json(hot.traffic, hot.lines[0]);
-  EXPECT_DOUBLE_EQ(json.at("algbw_bytes_per_s").get<double>(), 900e3);
-  EXPECT_DOUBLE_EQ(json.at("busbw_bytes_per_s").get<double>(), 450e3);
+  const std::vector samples{1e-3};
+  const SweepLine line{"linear", results::summarize(samples), samples, samples, 5e-4, 3};
+  const results::ExchangeRecord record = record_of({"matrix", 500, matrix}, line);
+  EXPECT_DOUBLE_EQ(record.algorithm_rate(), 900e3);
+  EXPECT_DOUBLE_EQ(record.bus_rate(), 450e3);
+  EXPECT_DOUBLE_EQ(record.time_ms.median, 1.0);
+  EXPECT_DOUBLE_EQ(record.ping_pong_ms.value(), 0.5);
+  EXPECT_EQ(record.wrong, 3);
 }
 
 TEST(MessageTimes, AreLinearBetweenThePoints) {
