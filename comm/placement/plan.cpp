@@ -25,6 +25,11 @@ Shard whole(const Table& table, int rank) {
   return {.rows = {0, table.rows, 1}, .column_begin = 0, .column_end = table.dim, .rank = rank};
 }
 
+RowSet row_block(std::int64_t rows, std::int64_t blocks, std::int64_t k) {
+  const std::int64_t most = (rows + blocks - 1) / blocks, begin = std::min(k * most, rows);
+  return {begin, std::min(begin + most, rows), 1};
+}
+
 namespace {
 
 /// This prefix stands before the kind of the shards.

@@ -66,6 +66,10 @@ struct Plan {
 /// Returns the shard that holds the whole table.
 Shard whole(const Table& table, int rank);
 
+/// Returns block k of the `blocks` that TorchRec cuts rows into: ceil(rows / blocks) rows each, the last ones fewer or
+/// none. Its ranks find the owner of a row by that number alone.
+RowSet row_block(std::int64_t rows, std::int64_t blocks, std::int64_t k);
+
 /// Returns "data_parallel", "table_wise" (one shard), "row_wise" (shards differ in rows only), "column_wise" (in
 /// columns only) or "grid"; with hot rows it returns "hot_rows+" and the kind of the shards of the other rows.
 std::string_view kind_of(const TablePlacement& placement);

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collection of embedding tables, alone or in TorchRec's DLRM, sharded over two processes on processors."""
+"""A collection of embedding tables, alone or in TorchRec's DLRM, sharded over some processes on processors."""
+import sys
+from pathlib import Path
+
 import torch
 import torchrec
 from fbgemm_gpu.split_table_batched_embeddings_ops_common import BoundsCheckMode
@@ -12,7 +15,11 @@ from torchrec.distributed.sharding_plan import column_wise, construct_module_sha
 from torchrec.distributed.types import ShardingPlan
 from torchrec.models.dlrm import DLRM, DLRMTrain
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "torchrec"))
+from shardmark_torchrec import load_plan  # noqa: E402
+
 CPU = torch.device("cpu")
+FUSED = {"sgd": torchrec.optim.SGD, "adagrad": torchrec.optim.Adagrad, "rowwise_adagrad": torchrec.optim.RowWiseAdagrad}
 
 
 class Sharder(EmbeddingBagCollectionSharder):
@@ -48,14 +55,38 @@ def even(model, tables, sharder, ranks):
                                                               device_type="cpu", sharder=sharder)})
 
 
+def features_of(request):
+    """Those of the request; without any, one of sums for each table, called as it."""
+    return request.get("features") or [{"name": table["name"], "table": table["name"], "pooling": "sum"}
+                                       for table in request["tables"]]
+
+
+def collection_of(request):
+    """Its tables and features. A table's features have one pooling in TorchRec."""
+    configs = []
+    for table in request["tables"]:
+        readers = [feature for feature in features_of(request) if feature["table"] == table["name"]]
+        poolings = {feature["pooling"] for feature in readers}
+        if len(poolings) != 1:
+            raise ValueError(f"table {table['name']}: its features pool by {', '.join(sorted(poolings))}; TorchRec's have one pooling")
+        configs.append(torchrec.EmbeddingBagConfig(
+            name=table["name"], embedding_dim=table["dim"], num_embeddings=table["rows"],
+            feature_names=[feature["name"] for feature in readers], pooling=torchrec.PoolingType[poolings.pop().upper()]))
+    return torchrec.EmbeddingBagCollection(device=torch.device("meta"), tables=configs)
+
+
 def sharded(request, ranks):
-    """The sharded model of a request, as installed or tuned; without a dense model the collection alone."""
+    """The sharded model of a request, as installed or tuned, or by the plan in "sharding"; without a dense model the
+    collection alone."""
     tables, dense = request["tables"], request["dense"]
-    model = torchrec.EmbeddingBagCollection(device=torch.device("meta"), tables=[
-        torchrec.EmbeddingBagConfig(name=table["name"], embedding_dim=table["dim"], num_embeddings=table["rows"],
-                                    feature_names=[table["name"]], pooling=torchrec.PoolingType.SUM) for table in tables])
-    apply_optimizer_in_backward(torchrec.optim.RowWiseAdagrad if request["optimizer"] == "rowwise_adagrad" else
-                                torchrec.optim.SGD, model.parameters(), {"lr": request["learning_rate"]})
+    model = collection_of(request)
+    settings = {"lr": request["learning_rate"]}
+    if request["optimizer"] != "sgd" and "epsilon" in request:
+        settings["eps"] = request["epsilon"]
+    apply_optimizer_in_backward(FUSED[request["optimizer"]], model.parameters(), settings)
+    if "sharding" in request:
+        plan = load_plan(request["sharding"], module_path="", ranks_per_node=request["ranks_per_node"])
+        return DistributedModelParallel(model, device=CPU, plan=plan, sharders=[EmbeddingBagCollectionSharder()])
     if dense:
         model = DLRMTrain(DLRM(model, dense["numerical_features"], dense["bottom_mlp"], dense["top_mlp"], CPU))
     sharder = Sharder(request["plan"], request["tuned"])
@@ -63,9 +94,9 @@ def sharded(request, ranks):
     return DistributedModelParallel(model, device=CPU, plan=plan, sharders=[sharder])
 
 
-def jagged(tables, ids, offsets):
+def jagged(features, ids, lengths):
     """Of a rank's samples, feature after feature."""
-    return torchrec.KeyedJaggedTensor(keys=[table["name"] for table in tables], values=ids, lengths=offsets)
+    return torchrec.KeyedJaggedTensor(keys=[feature["name"] for feature in features], values=ids, lengths=lengths)
 
 
 class Embeddings:
@@ -105,6 +136,19 @@ class WholeStep:
 
 
 def shards_of(model):
-    """[(table, first row, first column, its values)] of this rank."""
-    return [(name.split(".")[-2], *shard.metadata.shard_offsets, shard.tensor)
-            for name, value in model.state_dict().items() if hasattr(value, "local_shards") for shard in value.local_shards()]
+    """[(table, first row, first column, its values)] of this rank; a table on every rank is one shard."""
+    found = []
+    for name, value in model.state_dict().items():
+        table = name.split(".")[-2]
+        if hasattr(value, "local_shards"):
+            found += [(table, *shard.metadata.shard_offsets, shard.tensor) for shard in value.local_shards()]
+        elif name.endswith("embedding_bags." + table + ".weight"):
+            found.append((table, 0, 0, value))
+    return found
+
+
+def states_of(model):
+    """The same of the optimizer's sums of squares, [rows, 1] or [rows, columns], of the tables that the model updates."""
+    return [(name.split(".")[0], *(*shard.metadata.shard_offsets, 0)[:2], shard.tensor if shard.tensor.dim() == 2 else shard.tensor[:, None])
+            for states in model.fused_optimizer.state_dict()["state"].values()
+            for name, value in states.items() if hasattr(value, "local_shards") for shard in value.local_shards()]

@@ -14,7 +14,7 @@ import torchrec
 from torchrec.distributed import comm_ops
 
 from torchrec_check import check
-from torchrec_model import Embeddings, WholeStep, jagged, sharded
+from torchrec_model import Embeddings, WholeStep, features_of, jagged, sharded
 from worker import draw_ids, serve, versions
 
 BATCHES = 16
@@ -56,7 +56,7 @@ def measure(request):
     model = sharded(request, dist.get_world_size())
     random = numpy.random.default_rng((request["seed"], dist.get_rank()))
     lengths = torch.ones(len(tables) * samples, dtype=torch.int64)
-    batches = [jagged(tables, torch.from_numpy(numpy.concatenate(
+    batches = [jagged(features_of(request), torch.from_numpy(numpy.concatenate(
         [draw_ids(random, table["rows"], samples, request["alpha"]) for table in tables])), lengths) for _ in range(BATCHES)]
     if dense:
         step = WholeStep(model, request["dense_learning_rate"], request["tuned"])

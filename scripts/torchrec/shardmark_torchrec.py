@@ -13,11 +13,11 @@ A plan of TorchRec becomes one that `shardmark compare my.json --plan theirs.jso
 printed, str(plan), by read_printed(); the box that its planner logs is a spec and a plan at once, by read_report(). Only load_plan() and constraints_of() import TorchRec. Holds for torchrec 1.5.0."""
 import ast
 import json
+import os
 import re
 from pathlib import Path
 
 COLLECTION = "embedding_bag_collection"  # the module path of plans that shardmark writes
-OPTIMIZERS = {"SGD": "sgd", "Adagrad": "adagrad", "RowWiseAdagrad": "rowwise_adagrad", "Adam": "adam"}
 VALUE_TYPES = {"FP32": "fp32", "FP16": "fp16", "BF16": "bf16", "INT8": "int8"}
 
 
@@ -166,25 +166,49 @@ def read_report(text, name="torchrec", optimizer="rowwise_adagrad", learning_rat
     return spec, {"world_size": world_size, "plan": modules}
 
 
+def _on_nodes(table, placed, per_node):
+    """The shards of a table that is split by rows on the ranks of a node, each block of columns so, with the empty ones that
+    TorchRec expects on the last ranks. It finds the rank of a row by these sizes, whatever the plan says."""
+    shards = placed["shards"]
+    rows, found = max(shard["shard_offsets"][0] + shard["shard_sizes"][0] for shard in shards), []
+    block = -(-rows // per_node)
+    for column, columns in dict.fromkeys((shard["shard_offsets"][1], shard["shard_sizes"][1]) for shard in shards):
+        held = [shard for shard in shards if shard["shard_offsets"][1] == column]
+        first = _rank_of(held[0])
+        node = [{"shard_offsets": [min(k * block, rows), column], "shard_sizes": [min(block, max(0, rows - k * block)), columns],
+                 "placement": f"rank:{first + k}/cpu"} for k in range(per_node)]
+        there = [(_rank_of(shard), shard["shard_sizes"][0]) for shard in held if shard["shard_sizes"][0]]
+        if first % per_node or there != [(_rank_of(shard), shard["shard_sizes"][0]) for shard in node if shard["shard_sizes"][0]]:
+            raise PlanError(f"table {table}: {placed['sharding_type']} is not on all {per_node} ranks of a node in equal blocks of "
+                            f"rows, as TorchRec has it; plan with --ranks-per-node {per_node}")
+        found += node
+    return found
+
+
+def _rank_of(shard):
+    return int(re.match(r"rank:(\d+)/", shard["placement"])[1])
+
+
 def load_plan(source, module_path=COLLECTION, device="cpu", ranks_per_node=None):
     """The ShardingPlan of a file that `shardmark plan convert --to torchrec-plan` wrote, for the module of that path in the
-    model that DistributedModelParallel wraps. device: cpu or cuda, whose number is that of the rank in its node."""
+    model that DistributedModelParallel wraps. device: cpu or cuda, whose number is that of the rank in its node.
+    ranks_per_node: by default LOCAL_WORLD_SIZE, which torchrun sets, else all ranks."""
     from torch.distributed._shard.sharding_spec import EnumerableShardingSpec, ShardMetadata
     from torchrec.distributed.types import EmbeddingModuleShardingPlan, ParameterSharding, ShardingPlan
 
     modules, world_size = _modules(source)
-    per_node = ranks_per_node or world_size or _highest_rank(modules) + 1
-
-    def placement(text):
-        rank = int(re.match(r"rank:(\d+)/", text)[1])
-        return f"rank:{rank}/cpu" if device == "cpu" else f"rank:{rank}/{device}:{rank % per_node}"
-
+    per_node = ranks_per_node or int(os.environ.get("LOCAL_WORLD_SIZE", 0)) or world_size or _highest_rank(modules) + 1
     plan = EmbeddingModuleShardingPlan()
     for table, placed in _tables(source).items():
-        shards = [ShardMetadata(shard_offsets=shard["shard_offsets"], shard_sizes=shard["shard_sizes"],
-                                placement=placement(shard["placement"])) for shard in placed.get("shards", [])]
+        shards, ranks = placed.get("shards", []), placed["ranks"]
+        if placed["sharding_type"] in ("table_row_wise", "grid_shard"):
+            shards = _on_nodes(table, placed, per_node)
+            ranks = [_rank_of(shard) for shard in shards]
+        metadata = [ShardMetadata(shard_offsets=shard["shard_offsets"], shard_sizes=shard["shard_sizes"], placement=(
+            f"rank:{_rank_of(shard)}/cpu" if device == "cpu" else f"rank:{_rank_of(shard)}/{device}:{_rank_of(shard) % per_node}"))
+            for shard in shards]
         plan[table] = ParameterSharding(sharding_type=placed["sharding_type"], compute_kernel=placed["compute_kernel"],
-                                        ranks=placed["ranks"], sharding_spec=EnumerableShardingSpec(shards) if shards else None)
+                                        ranks=ranks, sharding_spec=EnumerableShardingSpec(metadata) if metadata else None)
     return ShardingPlan({module_path: plan})
 
 
@@ -198,34 +222,3 @@ def constraints_of(source):
                                     **({"min_partition": min(columns)} if placed["sharding_type"] in ("column_wise", "grid_shard") else {}))
 
     return {table: of(placed) for table, placed in _tables(source).items()}
-
-
-def bandwidths_of(machine):
-    """{name: bytes a millisecond} of a machine file, `shardmark calibrate --out` or `machine describe`, as TorchRec's Topology
-    names them: gathered rows, and what a rank sends inside a node and to other nodes in large messages of an all-to-all."""
-    if not isinstance(machine, dict):
-        machine = json.loads(Path(machine).read_text(encoding="utf-8"))
-
-    def sent(where):
-        times = machine["exchanges"]["mpi_alltoallv"].get(where)
-        if not times or len(times) < 2:
-            return None
-        (small, first), (large, last) = times[-2], times[-1]
-        return (large - small) / (last - first) / 1e3
-
-    gathered = machine["bytes_per_second"]["gather"] / 1e3
-    found = {"hbm_mem_bw": gathered, "ddr_mem_bw": gathered, "intra_host_bw": sent("inside"), "inter_host_bw": sent("between")}
-    return {name: value for name, value in found.items() if value}
-
-
-def topology_of(machine, world_size, compute_device="cpu", **more):
-    """TorchRec's Topology of so many ranks, with the bandwidths of a machine that was measured in place of its constants."""
-    from torchrec.distributed.planner import Topology
-
-    if not isinstance(machine, dict):
-        machine = json.loads(Path(machine).read_text(encoding="utf-8"))
-    capacity = machine.get("memory_per_rank")
-    if capacity:
-        more.setdefault("ddr_cap" if compute_device == "cpu" else "hbm_cap", int(capacity))
-    more.setdefault("local_world_size", min(world_size, machine.get("ranks_per_node", world_size)))
-    return Topology(world_size=world_size, compute_device=compute_device, **{**bandwidths_of(machine), **more})

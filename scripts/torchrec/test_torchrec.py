@@ -17,10 +17,11 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.append(str(HERE))
-from shardmark_torchrec import PlanError, bandwidths_of, read_printed, read_report, spec_of  # noqa: E402
+from shardmark_torchrec import PlanError, read_printed, read_report, spec_of  # noqa: E402
+from steps import PYTHON, has_torchrec  # noqa: E402
 
 SHARDMARK = os.environ.get("SHARDMARK", str(ROOT / "build/release/bin/shardmark"))
-OPTIONS = SimpleNamespace(plans=20, python=str(ROOT / ".deps/peers-fbgemm/bin/python"))
+OPTIONS = SimpleNamespace(plans=20, python=PYTHON)
 PLANNERS = ("data_parallel", "table_wise", "row_wise_block", "column_wise", "torchrec", "memory_balanced", "basic", "hugectr_auto")
 PRINTED = """2026-11-26 INFO module: sparse.ebc
 
@@ -35,17 +36,24 @@ a     | [0, 0]        | [10, 4]     | rank:0/cuda:0
 a     | [0, 4]        | [10, 4]     | rank:2/cuda:2
 2026-11-26 INFO training begins
 """
-# Reads a file with a plan a line, and writes what torchrec's own classes make of each: as JSON, and printed.
+# Reads a file with a plan and the ranks of a node a line, and writes what torchrec's own classes make of each: as JSON, and
+# printed; first what its Topology is of the arguments in another file.
 WORKER = """
 import json, sys
 sys.path.append(sys.argv[1])
-from shardmark_torchrec import constraints_of, dump_plan, load_plan, topology_of
+from shardmark_torchrec import constraints_of, dump_plan, load_plan
+from torchrec.distributed.planner import Topology
+topology = Topology(**json.load(open(sys.argv[3])))
+print(json.dumps({name: getattr(topology, name) for name in ("world_size", "local_world_size", "hbm_mem_bw", "intra_host_bw", "inter_host_bw")}
+                 | {"hbm_cap": topology.devices[0].storage.hbm}))
 for line in open(sys.argv[2]):
-    plan = json.loads(line)
-    loaded = load_plan(plan, module_path="embedding_bag_collection")
+    plan, per_node = json.loads(line)
+    loaded = load_plan(plan, module_path="embedding_bag_collection", ranks_per_node=per_node)
     assert set(constraints_of(plan)) == set(plan["plan"]["embedding_bag_collection"])
-    topology_of(sys.argv[3], 16)
-    print(json.dumps({"dumped": dump_plan(loaded, plan["world_size"]), "printed": str(loaded)}))
+    # As tzrec/utils/checkpoint_util.py of TorchEasyRec writes the file `plan` of a checkpoint.
+    checkpoint = {path: {table: {"sharding_type": each.sharding_type, "compute_kernel": each.compute_kernel, "ranks": each.ranks}
+                         for table, each in module.items()} for path, module in loaded.plan.items()}
+    print(json.dumps({"dumped": dump_plan(loaded, plan["world_size"]), "printed": str(loaded), "checkpoint": checkpoint}))
 """
 # Plans drawn tables on 4 ranks by TorchRec's own planner, and writes the box that it logs, the plan and the tables.
 PLANNER = """
@@ -68,13 +76,25 @@ print(json.dumps({"log": log.getvalue(), "plan": plan._serialize()["plan"], "row
 """
 
 
-def has_torchrec():
-    python = Path(OPTIONS.python)
-    return python.exists() and subprocess.run([python, "-c", "import torchrec"], capture_output=True, check=False).returncode == 0
-
-
 def shardmark(*arguments):
     return subprocess.run([SHARDMARK, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def without_empty(plan):
+    """Without shards of no rows, which TorchRec wants on every rank of a node."""
+    plan = json.loads(json.dumps(plan))
+    for module in plan["plan"].values():
+        for placed in module.values():
+            if "shards" in placed:
+                placed["shards"] = [shard for shard in placed["shards"] if shard["shard_sizes"][0]]
+                placed["ranks"] = [shard["placement"] for shard in placed["shards"]]
+    return plan
+
+
+def equal_columns(plan):
+    """Whether blocks of columns of each table have one width, as those of TorchRec's planner; others a checkpoint does not tell."""
+    return all(len({shard["shard_sizes"][1] for shard in placed.get("shards", [])}) <= 1 for module in plan["plan"].values()
+               for placed in module.values())
 
 
 class Printed(unittest.TestCase):
@@ -123,15 +143,23 @@ class Specs(unittest.TestCase):
 
 class Topologies(unittest.TestCase):
     def test_bandwidths_are_those_of_the_machine_file(self):
-        rates = bandwidths_of(ROOT / "comm/placement/machines/dgx-a100.json")
-        self.assertAlmostEqual(rates["hbm_mem_bw"], 1019.5e9 / 1e3, delta=1e3)
-        self.assertAlmostEqual(rates["intra_host_bw"], 225e9 / 1e3, delta=1e6)  # 75 % of NVLink 3's 300 GB/s
-        self.assertAlmostEqual(rates["inter_host_bw"], 20e9 / 1e3, delta=1e5)  # 80 % of 25 GB/s
+        topology = json.loads(shardmark("machine", "convert", "dgx-a100", "--to", "torchrec", "--ranks", 16, "--device", "cuda").stdout)
+        self.assertEqual((topology["world_size"], topology["local_world_size"], topology["compute_device"]), (16, 8, "cuda"))
+        self.assertAlmostEqual(topology["hbm_mem_bw"], 1019.5e9 / 1e3, delta=1e3)
+        self.assertAlmostEqual(topology["intra_host_bw"], 225e9 / 1e3, delta=1e6)  # 75 % of NVLink 3's 300 GB/s
+        self.assertAlmostEqual(topology["inter_host_bw"], 20e9 / 1e3, delta=1e5)  # 80 % of 25 GB/s
+        self.assertNotIn("ddr_mem_bw", topology)
+        on_hosts = json.loads(shardmark("machine", "convert", "cpu-100g", "--to", "torchrec", "--ranks", 1).stdout)
+        self.assertIn("ddr_mem_bw", on_hosts)
+
+    def test_ranks_that_are_no_whole_nodes_are_refused(self):
+        done = shardmark("machine", "convert", "dgx-a100", "--to", "torchrec", "--ranks", 12)
+        self.assertEqual((done.returncode, "12 ranks are no whole nodes of 8" in done.stderr), (2, True), done.stderr)
 
 
 class Report(unittest.TestCase):
     def test_the_box_of_the_planner_is_a_spec_and_a_plan(self):
-        if not has_torchrec():
+        if not has_torchrec(OPTIONS.python):
             self.skipTest(f"{OPTIONS.python} has no torchrec; scripts/peers/fbgemm installs it")
         done = subprocess.run([OPTIONS.python, "-c", PLANNER, "7"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
@@ -163,14 +191,16 @@ class RoundTrip(unittest.TestCase):
                                     "features": [{"name": f"f{t['name']}", "table": t["name"]} for t in tables]}))
         ours = folder / "ours.json"
         ours.unlink(missing_ok=True)
-        made = shardmark("plan", "create", spec, "--plan", draw.choice(PLANNERS), "--ranks", draw.choice([1, 2, 3, 4, 8, 16]), "--out", ours)
+        ranks = draw.choice([1, 2, 3, 4, 8, 16])
+        per_node = draw.choice([ranks, ranks // 2]) if ranks % 2 == 0 else ranks
+        made = shardmark("plan", "create", spec, "--plan", draw.choice(PLANNERS), "--ranks", ranks, "--ranks-per-node", per_node, "--out", ours)
         theirs = shardmark("plan", "convert", spec, ours, "--to", "torchrec-plan") if made.returncode == 0 else made
         if theirs.returncode:
             return None  # the planner cannot place these tables, or TorchRec has no such sharding: it says so, with a table
-        return spec.read_text(), ours.read_text(), json.loads(theirs.stdout)
+        return spec.read_text(), ours.read_text(), json.loads(theirs.stdout), per_node
 
     def test_drawn_plans_are_the_same_afterwards(self):
-        if not has_torchrec():
+        if not has_torchrec(OPTIONS.python):
             self.skipTest(f"{OPTIONS.python} has no torchrec; scripts/peers/fbgemm installs it")
         seed = int(os.environ.get("SEED", random.SystemRandom().randrange(10**6)))
         draw, plans, refused = random.Random(seed), [], 0
@@ -182,16 +212,20 @@ class RoundTrip(unittest.TestCase):
                 self.assertLess(refused, 20 + 2 * len(plans), "hardly any plan can be converted")
                 plans += [plan] if plan else []
             lines = folder / "plans.jsonl"
-            lines.write_text("".join(json.dumps(theirs) + "\n" for _, _, theirs in plans))
-            done = subprocess.run([OPTIONS.python, "-c", WORKER, HERE, lines, ROOT / "comm/placement/machines/dgx-a100.json"], capture_output=True, text=True, check=False)
+            lines.write_text("".join(json.dumps([theirs, per_node]) + "\n" for _, _, theirs, per_node in plans))
+            machine = folder / "topology.json"
+            shardmark("machine", "convert", "dgx-a100", "--to", "torchrec", "--ranks", 16, "--device", "cuda", "--out", machine)
+            done = subprocess.run([OPTIONS.python, "-c", WORKER, HERE, lines, machine], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr[-2000:])
-            answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+            topology, *answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+            self.assertLessEqual(topology.items(), json.loads(machine.read_text()).items())
             self.assertEqual(len(answers), len(plans))
             different = 0
-            spec, back, ours_file = folder / "spec.json", folder / "back.json", folder / "ours.json"
-            for (spec_text, ours, theirs), answer in zip(plans, answers):
+            spec, back, ours_file, checkpoint = (folder / name for name in ("spec.json", "back.json", "ours.json", "plan"))
+            read_from_checkpoints = 0
+            for (spec_text, ours, theirs, _), answer in zip(plans, answers):
                 self.assertEqual(read_printed(answer["printed"], theirs["world_size"]), answer["dumped"], f"seed {seed}")
-                self.assertEqual(answer["dumped"], theirs, f"seed {seed}")
+                self.assertEqual(without_empty(answer["dumped"]), without_empty(theirs), f"seed {seed}")
                 spec.write_text(spec_text)
                 back.write_text(json.dumps(answer["dumped"]))
                 ours_file.write_text(ours)
@@ -199,9 +233,16 @@ class RoundTrip(unittest.TestCase):
                 for each in (returned, before):
                     each.pop("name", None)
                 different += returned != before
-        types = sorted({placed["sharding_type"] for _, _, theirs in plans for placed in theirs["plan"]["embedding_bag_collection"].values()})
+                if equal_columns(theirs):
+                    checkpoint.write_text(json.dumps(answer["checkpoint"]))
+                    done = shardmark("plan", "convert", spec, checkpoint)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertEqual(json.loads(done.stdout)["tables"], before["tables"], f"seed {seed}")
+                    read_from_checkpoints += 1
+        types = sorted({placed["sharding_type"] for _, _, theirs, _ in plans for placed in theirs["plan"]["embedding_bag_collection"].values()})
         print(f"{len(plans)} plans with {', '.join(types)}: {different} differ afterwards (seed {seed}, {refused} others refused)")
         self.assertEqual(different, 0, f"seed {seed}")
+        self.assertGreater(read_from_checkpoints, len(plans) // 3)
         if len(plans) >= 20:
             self.assertGreater(len(types), 2)
 

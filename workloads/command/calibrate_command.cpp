@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "comm/agree.hpp"
+#include "comm/placement/formats/torchrec_topology.hpp"
 #include "comm/session.hpp"
 #include "reference/output_file.hpp"
 #include "workloads/batches/compute_threads.hpp"
@@ -25,6 +26,7 @@ using Json = nlohmann::ordered_json;
 struct CalibrateArguments {
   std::string out;
   bool force = false;
+  std::string format = std::string(placement::machine_formats.front().name);
   CalibrationSettings settings;
   std::int64_t threads = 0;
   double watchdog = 600.0;
@@ -50,9 +52,17 @@ int run_on(const comm::Communicator& world, const CalibrateArguments& arguments)
   machine["environment"] = results::environment_record(run_context(world, affinity, 0));
   status("");
   comm::agree(world, [&] {
-    if (world.rank() == 0) print_calibration(measured, machine, world.size());
+    if (world.rank() != 0) return;
+    const bool ours = arguments.format == placement::machine_formats.front().name;
+    const std::string text = ours ? machine.dump(2) + "\n"
+                                  : choice_named(placement::machine_formats, "machine format", arguments.format)
+                                        .text(measured.machine, world.size(), placement::topology_devices.front());
+    if (ours || file)
+      print_calibration(measured, machine, world.size());
+    else
+      fmt::print("{}", text);
     if (!file) return;
-    stream << machine.dump(2) << '\n';
+    stream << text;
     stream.close();
     if (!stream) throw InputError(arguments.out + ": cannot write this file");
     file->commit();
@@ -81,6 +91,9 @@ void define_calibrate(CLI::App& app) {
   app.add_option("--out", arguments->out,
                  "write what predictions need, and what it was measured on, as JSON, such as machine.json");
   add_force(app, arguments->force);
+  app.add_option("--format", arguments->format,
+                 described("format of the file; torchrec is printed where there is none", placement::machine_formats))
+      ->capture_default_str();
   add_sizes(app, arguments->settings.rates);
   const auto quick = std::make_shared<bool>(false);
   app.add_flag("--quick", *quick, "small sizes and few repetitions, in seconds: a look, not a basis for predictions");
@@ -92,6 +105,7 @@ void define_calibrate(CLI::App& app) {
       ->capture_default_str();
   app.callback([arguments, quick] {
     if (*quick) arguments->settings = quick_calibration();
+    choice_named(placement::machine_formats, "machine format", arguments->format);
     const RateSizes& sizes = arguments->settings.rates;
     if (sizes.table_bytes < 1 << 20 || sizes.array_bytes < 1 << 10)
       throw InputError("calibrate: --table must be at least 1M and --array 1K");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `machine describe`: the description of a machine that is not at hand, from its data sheet.
+// `machine describe`: the description of a machine that is not at hand, from its data sheet. `machine convert`: a
+// machine in the format of another program.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/placement/cost/machine_file.hpp"
+#include "comm/placement/formats/torchrec_topology.hpp"
+#include "comm/placement/plan.hpp"
 #include "reference/error.hpp"
 #include "reference/output_file.hpp"
 #include "workloads/command/command.hpp"
@@ -59,10 +62,52 @@ void describe(const DescribeArguments& arguments) {
   fmt::print("  Predict with it: shardmark predict criteo-kaggle --machine {}\n", arguments.out);
 }
 
+struct ConvertArguments {
+  MachineOptions machine;
+  int ranks = 0;
+  std::string format = std::string(placement::machine_formats.front().name);
+  std::string device = std::string(placement::topology_devices.front().name);
+  std::string out;
+};
+
+void convert(const ConvertArguments& arguments) {
+  const std::string text = choice_named(placement::machine_formats, "machine format", arguments.format)
+                               .text(arguments.machine.chosen(), arguments.ranks,
+                                     choice_named(placement::topology_devices, "device", arguments.device));
+  if (arguments.out.empty()) {
+    fmt::print("{}", text);
+    return;
+  }
+  require_alone("machine convert");
+  write_file(arguments.out, text);
+  fmt::print(stderr, "wrote {}\n", arguments.out);
+}
+
+void define_convert_machine(CLI::App& app) {
+  const auto arguments = std::make_shared<ConvertArguments>();
+  CLI::App& command = *app.add_subcommand("convert", "write a machine, measured or described, for another program");
+  command
+      .add_option("MACHINE", arguments->machine.machine,
+                  "file of calibrate or machine describe (.json), or a described machine (shardmark list machines)")
+      ->required();
+  command.add_option("--to", arguments->format, described("format", placement::machine_formats))->capture_default_str();
+  command.add_option("--ranks", arguments->ranks, "ranks of the job")
+      ->required()
+      ->check(CLI::Range(1, placement::largest_job));
+  command
+      .add_option("--device", arguments->device,
+                  described("of torchrec, where tables are", placement::topology_devices))
+      ->capture_default_str();
+  add_link_options(command, arguments->machine);
+  command.add_option("--out", arguments->out, "write to this file instead of the screen");
+  command.callback([arguments] { convert(*arguments); });
+}
+
 }  // namespace
 
 void define_machine(CLI::App& app) {
   app.require_subcommand(1);
+  define_convert_machine(app);
   const auto arguments = std::make_shared<DescribeArguments>();
   CLI::App& command = *app.add_subcommand(
       "describe", "write a machine file from a data sheet; what that does not say is another machine's");

@@ -33,7 +33,7 @@ constexpr std::array commands{
     Command{"workload", "write a spec of your own tables; the schema of specs; needs no MPI", define_workload},
     Command{"plan", "create, show, check and convert plans; needs no MPI", define_plan},
     Command{"predict", "what a step would take on so many ranks of a machine; needs no MPI", define_predict},
-    Command{"machine", "describe a machine from its data sheet, for predict; needs no MPI", define_machine},
+    Command{"machine", "describe a machine by its data sheet, or convert one; needs no MPI", define_machine},
     Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},
     Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},
     Command{"results", "print and draw results files; compare launches", define_results},

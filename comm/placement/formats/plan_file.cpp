@@ -35,7 +35,7 @@ Plan plan_in(std::string_view text, const std::string& path, std::span<const Tab
   const auto document = parse_json(text, path);
   const std::string name = std::filesystem::path(path).stem().string();
   if (document.contains("shard_matrix")) return plan_from_shard_matrix(text, path, name, tables);
-  if (document.contains("plan")) return plan_from_torchrec(text, path, name, tables);
+  if (is_torchrec_plan(document)) return plan_from_torchrec(text, path, name, tables);
   return plan_from_json(text, path, tables, problems);
 }
 

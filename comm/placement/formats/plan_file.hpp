@@ -23,7 +23,7 @@ struct PlanFormat {
   std::string_view description;
   /// Writes the plan. Throws InputError when the format cannot express it.
   std::string (*text)(const Plan&, std::span<const Table>, std::span<const Feature>);
-  /// These are the options of the planner `search` that it can express whatever ranks hold the parts, joined by +;
+  /// These are the options of the planner `search` that it can express wherever the search puts them, joined by +;
   /// empty: all.
   std::string_view options_of_search = "data_parallel+table_wise";
 };
@@ -50,11 +50,12 @@ inline constexpr std::array plan_formats{
                [](const Plan& plan, std::span<const Table> tables, std::span<const Feature>) {
                  return plan_to_torchrec(plan, tables);
                },
-               "data_parallel+table_wise+column_wise"},
+               "data_parallel+table_wise+column_wise_fours+row_wise_in_order+table_row_wise_in_order"},
 };
 
 /// Reads a plan in any format: a JSON array is a HugeCTR plan file, an object with "shard_matrix" HugeCTR's later
-/// interface, one with "plan" TorchRec's (these plans are named after the file), anything else ours. Throws InputError
+/// interface, one with "plan" or with modules of sharding types TorchRec's (these plans are named after the file),
+/// anything else ours. Throws InputError
 /// naming the file when it cannot be read or the plan is not sound (plan_check.hpp). The caller compares plan.ranks
 /// with the ranks it has. scale: the rows of the tables have been divided by it; a plan of whole tables is divided too
 /// (divided_plan.hpp) where it is sound then.

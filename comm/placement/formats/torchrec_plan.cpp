@@ -39,7 +39,35 @@ bool on_neighbours(std::span<const Shard> shards) {
          shards.end();
 }
 
-/// What shards of whole rows are. Adds the empty shards of row_wise, whose blocks are ceil(rows / ranks) rows.
+/// Throws InputError unless blocks of rows are cut as TorchRec does it, which would look for rows elsewhere.
+void require_row_blocks(std::span<const Shard> shards, const Table& table) {
+  for (std::size_t k = 0; k < shards.size(); ++k)
+    if (const RowSet block = row_block(table.rows, std::ssize(shards), static_cast<std::int64_t>(k));
+        shards[k].rows != block)
+      cannot_express(
+          sharding_plan, table,
+          fmt::format("rows {} to {} as block {} of {}, by which TorchRec would have rows {} to {}; split it "
+                      "with row_wise_block",
+                      shards[k].rows.begin, shards[k].rows.end, k, shards.size(), block.begin, block.end));
+}
+
+/// Throws InputError for blocks of columns that FBGEMM, in which TorchRec holds them, has not: of other than multiples
+/// of 4, and unequal ones of a table on one rank.
+void require_column_blocks(std::span<const Shard> shards, const Table& table) {
+  for (const Shard& shard : shards) {
+    if (shard.columns() % 4 != 0)
+      cannot_express(
+          sharding_plan, table,
+          fmt::format("columns {} to {}; give blocks of columns multiples of 4", shard.column_begin, shard.column_end));
+    for (const Shard& other : shards)
+      if (other.rank == shard.rank && other.columns() != shard.columns())
+        cannot_express(sharding_plan, table,
+                       fmt::format("blocks of {} and {} columns on rank {}; give blocks on one rank the same width",
+                                   shard.columns(), other.columns(), shard.rank));
+  }
+}
+
+/// What shards of whole rows are. Adds the empty shards of row_wise.
 std::string_view row_type(std::vector<Shard>& shards, const Table& table, int ranks) {
   if (shards.size() == 1) return "table_wise";
   if (!on_neighbours(shards))
@@ -47,6 +75,7 @@ std::string_view row_type(std::vector<Shard>& shards, const Table& table, int ra
                    fmt::format("blocks of rows on ranks that are no neighbours (rank {} first); deal them in the order "
                                "of the ranks",
                                shards.front().rank));
+  require_row_blocks(shards, table);
   const std::int64_t block = (table.rows + ranks - 1) / ranks, blocks = (table.rows + block - 1) / block;
   const bool all = shards.front().rank == 0 && (std::ssize(shards) == ranks || std::ssize(shards) == blocks);
   for (int rank = static_cast<int>(shards.size()); all && rank < ranks; ++rank)
@@ -70,6 +99,9 @@ std::string_view type_of(std::vector<Shard>& shards, const Table& table, int ran
           fmt::format("columns {} to {} on other than {} neighbouring ranks, in order of their rows; cut each "
                       "block of columns into as many blocks of rows",
                       shards[begin].column_begin, shards[begin].column_end, rows));
+  for (std::size_t begin = 0; begin < shards.size(); begin += rows)
+    require_row_blocks(std::span(shards).subspan(begin, rows), table);
+  require_column_blocks(shards, table);
   return rows == 1 ? "column_wise" : "grid_shard";
 }
 
@@ -121,8 +153,37 @@ Shard block_from(const Json& object, const std::string& where) {
           rank_in(value_of(object, "placement", where), where)};
 }
 
+/// The shards that TorchRec cuts a table into for these ranks, where a file has only the type.
+std::vector<Shard> shards_of(std::string_view type, const Json& object, const std::vector<std::int64_t>& ranks,
+                             const Table& table, const std::string& where) {
+  if (object.contains("compute_kernel") && object["compute_kernel"] == "customized_kernel")
+    throw InputError(where + ": the rows of a customized_kernel are where it says, which no plan does");
+  const std::int64_t parts = std::ssize(ranks);
+  const bool by_columns = type.ends_with("column_wise");
+  if (parts == 0 || (type == "table_wise" && parts > 1))
+    throw InputError(fmt::format("{}: {} ranks hold a table that is {}", where, parts, type));
+  if (type == "grid_shard")
+    throw InputError(where + ": 'shards' is missing; of grid_shard, 'ranks' does not say the blocks of columns");
+  if (by_columns && table.dim % parts != 0)
+    throw InputError(
+        fmt::format("{}: {} ranks hold equal blocks of its columns, but it has {}; TorchRec has equal ones", where,
+                    parts, table.dim));
+  std::vector<Shard> shards;
+  for (std::int64_t k = 0; k < parts; ++k) {
+    Shard shard = whole(table, static_cast<int>(ranks[k]));
+    if (by_columns) {
+      shard.column_begin = k * (table.dim / parts);
+      shard.column_end = shard.column_begin + table.dim / parts;
+    } else {
+      shard.rows = row_block(table.rows, parts, k);
+    }
+    shards.push_back(shard);
+  }
+  return shards;
+}
+
 /// How a table is placed, and one more than the highest rank that is named.
-std::pair<TablePlacement, int> sharding_from(const Json& object, const std::string& where) {
+std::pair<TablePlacement, int> sharding_from(const Json& object, const Table& table, const std::string& where) {
   expect_keys(object, where, {"sharding_type", "compute_kernel", "ranks", "shards"});
   const std::string type = text_of(object, "sharding_type", where);
   if (std::ranges::find(sharding_types, type) == sharding_types.end())
@@ -138,13 +199,17 @@ std::pair<TablePlacement, int> sharding_from(const Json& object, const std::stri
     if (object.contains("shards")) throw InputError(where + ": a data_parallel table has no 'shards'");
     return {placement, end};
   }
-  const Json& shards = value_of(object, "shards", where);
-  if (!shards.is_array()) throw InputError(where + ": 'shards' must be a list");
-  for (std::size_t s = 0; s < shards.size(); ++s) {
-    const Shard shard = block_from(shards[s], fmt::format("{}, shard {}", where, s));
-    end = std::max(end, shard.rank + 1);
-    if (shard.rows.count() > 0 && shard.columns() > 0) placement.shards.push_back(shard);
+  if (object.contains("shards")) {
+    const Json& shards = object["shards"];
+    if (!shards.is_array()) throw InputError(where + ": 'shards' must be a list");
+    for (std::size_t s = 0; s < shards.size(); ++s)
+      placement.shards.push_back(block_from(shards[s], fmt::format("{}, shard {}", where, s)));
+  } else {
+    if (!ranks) throw InputError(where + ": 'shards' is missing, and 'ranks' is no list");
+    placement.shards = shards_of(type, object, *ranks, table, where);
   }
+  for (const Shard& shard : placement.shards) end = std::max(end, shard.rank + 1);
+  std::erase_if(placement.shards, [](const Shard& shard) { return shard.rows.count() == 0 || shard.columns() == 0; });
   return {placement, end};
 }
 
@@ -158,16 +223,27 @@ std::string plan_to_torchrec(const Plan& plan, std::span<const Table> tables) {
                      fmt::join(lines, ",\n"));
 }
 
+bool is_torchrec_plan(const Json& document) {
+  const auto is_module = [](const Json& module) {
+    return module.is_object() && !module.empty() && std::ranges::all_of(module, [](const Json& table) {
+             return table.is_object() && table.contains("sharding_type");
+           });
+  };
+  return document.is_object() && (document.contains("plan") || std::ranges::any_of(document, is_module));
+}
+
 Plan plan_from_torchrec(std::string_view text, std::string_view origin, std::string_view name,
                         std::span<const Table> tables) {
   const Json document = parse_json(text, origin);
   const std::string where(origin);
-  expect_keys(document, where, {"world_size", "plan"});
+  const bool wrapped = document.is_object() && document.contains("plan");
+  if (wrapped) expect_keys(document, where, {"world_size", "plan"});
   std::unordered_map<std::string, std::size_t> unplaced;
   for (std::size_t t = 0; t < tables.size(); ++t) unplaced.emplace(tables[t].name, t);
   Plan plan{.name = std::string(name), .ranks = 0, .tables = std::vector<TablePlacement>(tables.size())};
-  const Json& modules = value_of(document, "plan", where);
-  if (!modules.is_object()) throw InputError(where + ": 'plan' must be an object of modules");
+  const Json& modules = wrapped ? document["plan"] : document;
+  if (!modules.is_object())
+    throw InputError(fmt::format("{}: {} must be an object of modules", where, wrapped ? "'plan'" : "the plan"));
   for (const auto& [module, entries] : modules.items()) {
     if (!entries.is_object())
       throw InputError(fmt::format("{}: module '{}' must be an object of tables", where, module));
@@ -175,7 +251,8 @@ Plan plan_from_torchrec(std::string_view text, std::string_view origin, std::str
       const auto found = unplaced.find(table);
       if (found == unplaced.end())
         throw InputError(fmt::format("{}: the workload has no table '{}', or the plan places it twice", where, table));
-      const auto [placement, ranks] = sharding_from(entry, fmt::format("{}, table '{}'", where, table));
+      const auto [placement, ranks] =
+          sharding_from(entry, tables[found->second], fmt::format("{}, table '{}'", where, table));
       plan.tables[found->second] = placement;
       plan.ranks = std::max(plan.ranks, ranks);
       unplaced.erase(found);
@@ -184,7 +261,7 @@ Plan plan_from_torchrec(std::string_view text, std::string_view origin, std::str
   for (const Table& table : tables)
     if (unplaced.contains(table.name))
       throw InputError(fmt::format("{}: table '{}' is missing; place every table of the workload", where, table.name));
-  if (document.contains("world_size")) plan.ranks = int_of(document, "world_size", where);
+  if (wrapped && document.contains("world_size")) plan.ranks = int_of(document, "world_size", where);
   return plan;
 }
 

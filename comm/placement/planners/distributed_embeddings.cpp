@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/planners/distributed_embeddings.hpp"
 
+#include <algorithm>
+
 #include "comm/placement/planners/row_wise.hpp"
 #include "comm/placement/planners/sliced_columns.hpp"
 
 namespace shardmark::placement {
 namespace {
+
+/// Places the next rows / ranks + (k < rows mod ranks) rows of the table on rank k.
+TablePlacement even_row_blocks(const Table& table, int ranks) {
+  const auto begin_of = [&](int rank) {
+    return rank * (table.rows / ranks) + std::min<std::int64_t>(rank, table.rows % ranks);
+  };
+  return split_rows({&table, 1}, ranks,
+                    [&](const Table&, int rank) {
+                      return RowSet{begin_of(rank), begin_of(rank + 1), 1};
+                    })
+      .front();
+}
 
 std::vector<TablePlacement> place_slices(SliceStrategy strategy, std::span<const Table> tables,
                                          std::span<const Feature> features, const PlanRequest& request) {
@@ -18,8 +32,7 @@ std::vector<TablePlacement> place_slices(SliceStrategy strategy, std::span<const
                                             .merge = request.settings.on("merge")});
   std::vector<TablePlacement> placements(tables.size());
   for (const std::int64_t t : placed.data_parallel) placements[t].data_parallel = true;
-  for (const std::int64_t t : placed.row)
-    placements[t] = place_row_wise_block(tables.subspan(t, 1), features, request).front();
+  for (const std::int64_t t : placed.row) placements[t] = even_row_blocks(tables[t], request.ranks);
   for (int rank = 0; rank < request.ranks; ++rank)
     for (const ColumnPart& part : placed.parts[rank])
       placements[part.table].shards.push_back({{0, tables[part.table].rows, 1}, part.begin, part.end, rank});

@@ -10,14 +10,16 @@
 
 namespace shardmark::placement {
 
-/// Splits every table into min(ranks, rows) shards; rows_of(table, rank) returns the rows of each.
+/// Splits every table into at most min(ranks, rows) shards; rows_of(table, rank) returns the rows of each, which are
+/// none where a rank has no shard.
 template <class RowsOf>
 std::vector<TablePlacement> split_rows(std::span<const Table> tables, int ranks, const RowsOf& rows_of) {
   std::vector<TablePlacement> placements;
   for (const Table& table : tables) {
     TablePlacement placement;
     for (int rank = 0; rank < std::min<std::int64_t>(ranks, table.rows); ++rank)
-      placement.shards.push_back({rows_of(table, rank), 0, table.dim, rank});
+      if (const RowSet rows = rows_of(table, rank); rows.count() > 0)
+        placement.shards.push_back({rows, 0, table.dim, rank});
     placements.push_back(std::move(placement));
   }
   return placements;
@@ -32,16 +34,12 @@ inline std::vector<TablePlacement> place_row_wise(std::span<const Table> tables,
   });
 }
 
-/// Places the next rows / ranks + (k < rows mod ranks) rows of every table on rank k (TorchRec and NVIDIA
-/// distributed-embeddings split so). Unshuffled power-law ids put the popular rows on rank 0.
+/// Places row_block(rows, ranks, k) of every table on rank k, as TorchRec does. Unshuffled power-law ids put the
+/// popular rows on rank 0.
 inline std::vector<TablePlacement> place_row_wise_block(std::span<const Table> tables, std::span<const Feature>,
                                                         const PlanRequest& request) {
-  return split_rows(tables, request.ranks, [&](const Table& table, int rank) {
-    const auto begin_of = [&](int r) {
-      return r * (table.rows / request.ranks) + std::min<std::int64_t>(r, table.rows % request.ranks);
-    };
-    return RowSet{begin_of(rank), begin_of(rank + 1), 1};
-  });
+  return split_rows(tables, request.ranks,
+                    [&](const Table& table, int rank) { return row_block(table.rows, request.ranks, rank); });
 }
 
 }  // namespace shardmark::placement

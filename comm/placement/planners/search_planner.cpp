@@ -38,13 +38,21 @@ std::string_view option_of(const TablePlacement& placement, const Table& table) 
   return !all_rows ? "" : placement.shards.size() == 1 ? "table_wise" : "column_wise";
 }
 
-/// Returns whether the format can express the plan whatever ranks its shards are moved to.
-bool can_express(const PlanFormat& format, const Plan& plan, std::span<const Table> tables) {
+/// Returns whether the format can express the plan whatever ranks its shards, of whole columns, are moved to.
+bool can_express(const PlanFormat& format, const Plan& plan, std::span<const Table> tables,
+                 std::span<const Feature> features) {
   if (format.options_of_search.empty()) return true;
   const auto options = joined_by_plus(format.options_of_search);
-  for (std::size_t t = 0; t < tables.size(); ++t)
-    if (std::ranges::find(options, option_of(plan.tables[t], tables[t])) == options.end()) return false;
-  return true;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const std::string_view option = option_of(plan.tables[t], tables[t]);
+    if (option.empty() || std::ranges::none_of(options, [&](std::string_view of) { return of.starts_with(option); }))
+      return false;
+  }
+  try {
+    return !format.text(plan, tables, features).empty();
+  } catch (const InputError&) {
+    return false;
+  }
 }
 
 /// Returns the plans of the other planners that can place these tables under this request, that a step can do and that
@@ -59,7 +67,7 @@ std::vector<SearchStart> plans_of_others(std::span<const Table> tables, std::spa
     try {
       const Plan plan = make_plan(planner.name, tables, features, request);
       require_supported(plan, {tables.begin(), tables.end()}, {features.begin(), features.end()}, movement);
-      if (!can_express(format, plan, tables)) continue;
+      if (!can_express(format, plan, tables, features)) continue;
       starts.push_back({std::string(planner.name), plan.tables});
     } catch (const InputError&) {
       // Nothing to begin with, which is no problem of the search.

@@ -90,12 +90,8 @@ TorchrecPerf of_copy(const Table& table, const RankLookups& lookups, const Torch
 }
 
 std::vector<Shard> row_blocks(const Table& table, int ranks) {
-  const std::int64_t block = (table.rows + ranks - 1) / ranks;
   std::vector<Shard> shards;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::int64_t begin = std::min(rank * block, table.rows);
-    shards.push_back({{begin, std::min(begin + block, table.rows), 1}, 0, table.dim, rank});
-  }
+  for (int rank = 0; rank < ranks; ++rank) shards.push_back({row_block(table.rows, ranks, rank), 0, table.dim, rank});
   return shards;
 }
 

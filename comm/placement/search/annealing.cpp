@@ -82,7 +82,7 @@ class Annealing {
 
   bool may_move(std::int64_t table) const {
     const Placed& placed = state_.placed(table);
-    return !placed.ranks.empty() && !problem_.option(table, placed.option).one_node;
+    return !placed.ranks.empty() && problem_.option(table, placed.option).movable();
   }
 
   std::vector<Change> move(std::int64_t chosen) {

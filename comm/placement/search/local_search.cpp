@@ -78,7 +78,7 @@ class LocalSearch {
         if (!go_on()) return false;
         Best best(state_);
         const Placed& placed = state_.placed(table);
-        if (problem_.option(table, placed.option).one_node) continue;
+        if (!problem_.option(table, placed.option).movable()) continue;
         for (const int to : different_ranks(state_))
           if (!holds(placed, to)) best.try_changes({{table, with_seat(placed, from, to)}});
         improved |= best.apply();
@@ -119,7 +119,7 @@ class LocalSearch {
       for (const std::int64_t table : different_tables(state_, from)) {
         if (!go_on()) return false;
         Best best(state_);
-        if (problem_.option(table, state_.placed(table).option).one_node) continue;
+        if (!problem_.option(table, state_.placed(table).option).movable()) continue;
         for (int to = 0; to < problem_.ranks(); ++to)
           if (!holds(state_.placed(table), to)) try_swaps(table, from, to, best);
         improved |= best.apply();
@@ -130,7 +130,7 @@ class LocalSearch {
   void try_swaps(std::int64_t table, int from, int to, Best& best) {
     for (const std::int64_t other : different_tables(state_, to)) {
       const Placed& placed = state_.placed(other);
-      if (holds(placed, from) || problem_.option(other, placed.option).one_node) continue;
+      if (holds(placed, from) || !problem_.option(other, placed.option).movable()) continue;
       if (placed.ranks.size() == 1 && kind_and_option(state_, other) == kind_and_option(state_, table)) continue;
       best.try_changes({{table, with_seat(state_.placed(table), from, to)}, {other, with_seat(placed, to, from)}});
     }

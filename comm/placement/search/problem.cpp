@@ -76,12 +76,14 @@ SearchProblem::SearchProblem(const StepContext& step, const MachineModel& machin
 }
 
 int SearchProblem::add_option(TableKind& kind, const TableOption& option) {
-  const auto same = std::ranges::find(kind.options, option.placement, &TableOption::placement);
+  const auto same = std::ranges::find_if(kind.options, [&](const TableOption& known) {
+    return known.placement == option.placement && known.in_order == option.in_order;
+  });
   if (same != kind.options.end()) return static_cast<int>(same - kind.options.begin());
   OptionWork work = option_work(step_, machine_, seconds_, kind.tables.front(), option);
-  const auto costs_as_this = [&](const OptionWork& other) { return costs_alike(work, other); };
-  const auto alike = std::ranges::find_if(kind.works, costs_as_this);
-  if (alike != kind.works.end()) return static_cast<int>(alike - kind.works.begin());
+  for (std::size_t known = 0; known < kind.works.size(); ++known)
+    if (costs_alike(work, kind.works[known]) && kind.options[known].in_order == option.in_order)
+      return static_cast<int>(known);
   kind.options.push_back(option);
   kind.works.push_back(std::move(work));
   return static_cast<int>(std::ssize(kind.works)) - 1;

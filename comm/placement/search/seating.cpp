@@ -45,6 +45,10 @@ std::vector<int> candidates(const SearchProblem& problem, std::span<const double
 std::vector<int> lightest(const SearchProblem& problem, std::int64_t table, int option, std::span<const double> loads) {
   const OptionWork& work = problem.work(table, option);
   std::vector<int> ranks = candidates(problem, loads, problem.option(table, option).one_node);
+  if (problem.option(table, option).in_order) {
+    ranks.resize(work.seats.size());
+    return ranks;
+  }
   const auto seats = static_cast<std::ptrdiff_t>(work.seats.size());
   std::ranges::partial_sort(ranks, ranks.begin() + seats, [&](int a, int b) {
     const double of_a = loads[static_cast<std::size_t>(a)], of_b = loads[static_cast<std::size_t>(b)];

@@ -11,7 +11,7 @@ namespace shardmark::placement {
 enum class SeatOrder { seconds, memory };
 
 /// Returns ranks for the seats of an option of a table: the heaviest seats on the ranks of the least load; for an
-/// option within a node, on the node whose ranks have the least load together.
+/// option within a node, on the node whose ranks have the least load together; for one in order, all in that order.
 std::vector<int> lightest(const SearchProblem& problem, std::int64_t table, int option, std::span<const double> loads);
 
 /// Returns such ranks by what ranks have without the table.

@@ -23,27 +23,33 @@ std::vector<std::int64_t> parts_up_to(std::int64_t most) {
   return parts;
 }
 
-enum class Rows { modulo, blocks };
+/// modulo; blocks that differ by one row at most, the first ones being the longer; those of row_block().
+enum class Rows { modulo, blocks, torchrec_blocks };
 
-/// Splits rows [first, rows) into that many parts; blocks differ by one row at most, the first ones being the longer.
+/// Splits rows [first, rows) into that many parts, into fewer where so many of row_block() hold all rows.
 std::vector<RowSet> row_parts(std::int64_t first, std::int64_t rows, std::int64_t parts, Rows split) {
   std::vector<RowSet> sets;
   std::int64_t begin = first;
   for (std::int64_t k = 0; k < parts; ++k) {
-    const std::int64_t end = begin + (rows - first) / parts + (k < (rows - first) % parts ? 1 : 0);
-    sets.push_back(split == Rows::modulo ? RowSet{first + k, rows, parts} : RowSet{begin, end, 1});
+    std::int64_t end = begin + (rows - first) / parts + (k < (rows - first) % parts ? 1 : 0);
+    if (split == Rows::torchrec_blocks) end = first + row_block(rows - first, parts, k).end;
+    if (split == Rows::modulo)
+      sets.push_back({first + k, rows, parts});
+    else if (begin < end)
+      sets.push_back({begin, end, 1});
     begin = end;
   }
   return sets;
 }
 
-/// Combines every part of the columns with every set of rows, each at a seat of its own.
-TableOption grid(const Table& table, std::int64_t strips, const std::vector<RowSet>& rows) {
+/// Combines every part of the columns, in multiples of `unit`, with every set of rows, each at a seat of its own.
+TableOption grid(const Table& table, std::int64_t strips, const std::vector<RowSet>& rows, std::int64_t unit = 1) {
   TableOption option;
   int seat = 0;
   std::int64_t begin = 0;
+  const std::int64_t units = table.dim / unit;
   for (std::int64_t strip = 0; strip < strips; ++strip) {
-    const std::int64_t end = begin + table.dim / strips + (strip < table.dim % strips ? 1 : 0);
+    const std::int64_t end = begin + unit * (units / strips + (strip < units % strips ? 1 : 0));
     for (const RowSet& set : rows) option.placement.shards.push_back({set, begin, end, seat++});
     begin = end;
   }
@@ -85,6 +91,25 @@ void propose_column_wise(const TableToPlace& place, std::vector<TableOption>& op
   const Table& table = place.table();
   for (const std::int64_t strips : parts_up_to(std::min<std::int64_t>(place.ranks, table.dim / least_columns)))
     options.push_back(grid(table, strips, {{0, table.rows, 1}}));
+}
+
+void propose_column_wise_fours(const TableToPlace& place, std::vector<TableOption>& options) {
+  const Table& table = place.table();
+  if (table.dim % 4 != 0) return;
+  for (const std::int64_t strips : parts_up_to(std::min<std::int64_t>(place.ranks, table.dim / 4)))
+    options.push_back(grid(table, strips, {{0, table.rows, 1}}, 4));
+}
+
+void propose_row_wise_in_order(const TableToPlace& place, std::vector<TableOption>& options) {
+  if (place.ranks == 1) return;
+  options.push_back(split_rows_of(place.table(), 0, place.ranks, Rows::torchrec_blocks));
+  options.back().in_order = true;
+}
+
+void propose_table_row_wise_in_order(const TableToPlace& place, std::vector<TableOption>& options) {
+  if (!has_nodes(place)) return;
+  options.push_back(split_rows_of(place.table(), 0, place.node_size, Rows::torchrec_blocks));
+  options.back().one_node = options.back().in_order = true;
 }
 
 void propose_row_wise(const TableToPlace& place, std::vector<TableOption>& options) {

@@ -27,7 +27,10 @@ struct TableToPlace {
 struct TableOption {
   TablePlacement placement;
   bool one_node = false;  ///< all seats on one node
+  bool in_order = false;  ///< seat k on the k-th rank, of all or of the node
 
+  /// Returns whether a seat may move to another rank, whatever ranks the others are on.
+  bool movable() const { return !one_node && !in_order; }
   int seats() const;
   /// Returns the placement with seat s on rank ranks[s].
   TablePlacement at(std::span<const int> ranks) const;
@@ -51,6 +54,9 @@ void propose_row_wise_block(const TableToPlace& place, std::vector<TableOption>&
 void propose_table_row_wise(const TableToPlace& place, std::vector<TableOption>& options);
 void propose_grid(const TableToPlace& place, std::vector<TableOption>& options);
 void propose_hot_rows(const TableToPlace& place, std::vector<TableOption>& options);
+void propose_column_wise_fours(const TableToPlace& place, std::vector<TableOption>& options);
+void propose_row_wise_in_order(const TableToPlace& place, std::vector<TableOption>& options);
+void propose_table_row_wise_in_order(const TableToPlace& place, std::vector<TableOption>& options);
 void propose_tensor_train(const TableToPlace& place, std::vector<TableOption>& options);
 
 /// Lists the families. "Parts" are 2, 4, 8, ... and as many as there are ranks.
@@ -66,6 +72,12 @@ inline constexpr std::array option_families{
                  "first rows of a quarter, half, 3/4 or 9/10 of the ids everywhere, others as one of "
                  "table_wise, row_wise, table_row_wise",
                  propose_hot_rows},
+    OptionFamily{"column_wise_fours", "parts of its columns, multiples of 4 (for torchrec-plan)",
+                 propose_column_wise_fours},
+    OptionFamily{"row_wise_in_order", "blocks of its rows on all ranks in order (for torchrec-plan)",
+                 propose_row_wise_in_order},
+    OptionFamily{"table_row_wise_in_order", "blocks of its rows on the ranks of a node in order (for torchrec-plan)",
+                 propose_table_row_wise_in_order},
     OptionFamily{"tt", "as a tensor train, whole or on every rank (another model: only when asked for)",
                  propose_tensor_train},
 };

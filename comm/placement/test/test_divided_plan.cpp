@@ -42,7 +42,10 @@ TEST(DividedPlan, OfOtherTablesIsNotSound) {
   const Plan plan = make_plan("row_wise_block", whole, {}, {.ranks = 3});
   EXPECT_FALSE(check(divided_plan(plan, other, 10), other).empty());
   const std::vector<Table> tables = divided_tables(whole, 10);
-  EXPECT_EQ(divided_plan(plan, tables, 10).tables[0].shards[1], (Shard{{34, 67, 1}, 0, 4, 1}));
+  EXPECT_EQ(divided_plan(plan, tables, 10).tables[0].shards[1], (Shard{{34, 68, 1}, 0, 4, 1}));
+  Plan others = plan;  // blocks that are not TorchRec's
+  others.tables[0].shards[0].rows.end = others.tables[0].shards[1].rows.begin = 310;
+  EXPECT_EQ(divided_plan(others, tables, 10).tables[0].shards[1], (Shard{{31, 67, 1}, 0, 4, 1}));
 }
 
 }  // namespace

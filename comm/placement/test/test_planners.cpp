@@ -43,11 +43,11 @@ TEST(Planners, row_wise_is_modulo_and_leaves_out_empty_shards) {
   EXPECT_EQ(placements[5], (TablePlacement{false, {{{0, 3, 4}, 0, 8, 0}, {{1, 3, 4}, 0, 8, 1}, {{2, 3, 4}, 0, 8, 2}}}));
 }
 
-TEST(Planners, row_wise_block_gives_the_first_ranks_one_row_more) {
-  // distributed-embeddings, 3 ranks: 100 rows begin at 0, 34, 67
+TEST(Planners, row_wise_block_gives_the_last_ranks_fewer_rows) {
+  // TorchRec, 3 ranks: blocks of ceil(100 / 3) rows
   const auto placements = placed("row_wise_block", seven_tables(), 3);
   EXPECT_EQ(placements[0],
-            (TablePlacement{false, {{{0, 34, 1}, 0, 8, 0}, {{34, 67, 1}, 0, 8, 1}, {{67, 100, 1}, 0, 8, 2}}}));
+            (TablePlacement{false, {{{0, 34, 1}, 0, 8, 0}, {{34, 68, 1}, 0, 8, 1}, {{68, 100, 1}, 0, 8, 2}}}));
   EXPECT_EQ(placed("row_wise_block", seven_tables(), 4)[5],
             (TablePlacement{false, {{{0, 1, 1}, 0, 8, 0}, {{1, 2, 1}, 0, 8, 1}, {{2, 3, 1}, 0, 8, 2}}}));
 }

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/search/lower_bound.hpp"
@@ -167,6 +173,43 @@ TEST(Search, places_tables_in_the_options_that_are_asked_for_alone) {
       EXPECT_EQ(shard.rows.stride, 1);
       EXPECT_EQ(placement.hot_rows, 0);
     }
+}
+
+/// What a search for a format finds is written in it, and read back as it was.
+TEST(Search, keeps_to_what_a_format_can_express) {
+  const std::array settings{"format=torchrec-plan", "format=hugectr-matrix", "format=hugectr-v3.8",
+                            "format=torchrec-plan:options=row_wise_in_order",
+                            "format=torchrec-plan:options=table_row_wise_in_order"};
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    std::mt19937_64 random(seed);
+    SearchWorkload workload = SearchWorkload::random(random, 6, 1.05);
+    for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t)  // HugeCTR has no tables that nobody reads
+      if (std::ranges::count(workload.features, t, &Feature::table) == 0)
+        workload.features.push_back({fmt::format("more {}", t), t, Pooling::sum, 3});
+    workload.expect({.alpha = seed % 2 == 0 ? 1.05 : 0.0});
+    const int ranks = std::array{2, 4, 6, 8}[random() % 4], per_node = random() % 2 == 0 ? 2 : ranks;
+    for (const std::string_view setting : settings) {
+      if (setting.ends_with("table_row_wise_in_order") && per_node == ranks) continue;
+      SCOPED_TRACE(fmt::format("seed {}, {} on {} ranks, {} a node", seed, setting, ranks, per_node));
+      const std::string_view name = setting.substr(7, setting.find(':') - 7);
+      const PlanFormat& format = choice_named(plan_formats, "format", name);
+      const Plan plan = make_plan(fmt::format("search:{}", setting), workload.tables, workload.features,
+                                  {.ranks = ranks, .ranks_per_node = per_node, .global_batch = 8192});
+      const Plan read = plan_in_text(format.text(plan, workload.tables, workload.features), "p.json", workload.tables,
+                                     workload.features);
+      EXPECT_EQ(plan_digest(read, workload.tables), plan_digest(plan, workload.tables));
+      if (!setting.ends_with("in_order")) continue;
+      for (std::size_t t = 0; t < plan.tables.size(); ++t) {
+        const int parts = setting.ends_with("=row_wise_in_order") ? ranks : per_node;
+        const std::vector<Shard>& shards = plan.tables[t].shards;
+        EXPECT_EQ(shards.front().rank % parts, 0);
+        for (std::size_t k = 0; k < shards.size(); ++k) {
+          EXPECT_EQ(shards[k].rank, shards.front().rank + static_cast<int>(k));
+          EXPECT_EQ(shards[k].rows, row_block(workload.tables[t].rows, parts, static_cast<std::int64_t>(k)));
+        }
+      }
+    }
+  }
 }
 
 TEST(Search, says_what_it_found) {

@@ -96,7 +96,9 @@ class Calibrate(ProgramTest):
 
     def test_prints_only_without_a_file(self):
         before = sorted(self.folder.rglob("*"))
-        self.assertIn("triad", self.succeeds(self.serial("calibrate", *QUICK)).out)
+        topology = json.loads(self.succeeds(self.serial("calibrate", *QUICK, "--format", "torchrec")).out)
+        self.assertEqual((topology["world_size"], topology["local_world_size"], topology["compute_device"]), (1, 1, "cpu"))
+        self.assertGreater(topology["ddr_mem_bw"], 1e4)  # bytes per ms
         self.assertEqual(sorted(self.folder.rglob("*")), before)
 
     def test_refuses_bad_input(self):
@@ -104,6 +106,7 @@ class Calibrate(ProgramTest):
         self.refuses(self.launch(2, "calibrate", *QUICK, "--out", "nowhere/machine.json"), "nowhere/machine.json")
         self.refuses(self.serial("calibrate", "--table", "1K"), "--table must be at least 1M")
         self.refuses(self.serial("calibrate", "--rows", "0"), "--rows")
+        self.refuses(self.serial("calibrate", "--format", "yaml"), "yaml", "torchrec")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class WithoutMpi(ProgramTest):
             found.add(" ".join(path))
             left += self.subcommands(path)
         self.assertLessEqual({"run", "compare", "list", "doctor", "plan create", "plan show", "plan check", "plan convert",
-                              "workload new", "workload schema", "machine describe", "data generate criteo", "data convert", "data inspect", "results show", "results plot"}, found)
+                              "workload new", "workload schema", "machine describe", "machine convert", "data generate criteo", "data convert", "data inspect", "results show", "results plot"}, found)
 
     def test_version_names_the_program_and_a_version(self):
         out = self.succeeds(self.serial("--version", **WITHOUT_MPI)).out

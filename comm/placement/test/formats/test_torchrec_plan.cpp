@@ -39,6 +39,22 @@ TEST(TorchrecPlan, reads_what_torchrec_writes) {
   EXPECT_EQ(plan, (Plan{"p", 2, {{false, {{{0, 10, 1}, 0, 4, 1}}}, {false, {{{0, 7, 1}, 0, 8, 0}}}}}));
 }
 
+/// As TorchEasyRec writes the file `plan` of a checkpoint: modules alone, no shards.
+TEST(TorchrecPlan, reads_what_torcheasyrec_leaves_in_checkpoints) {
+  const std::string text = R"({"embedding_group.emb_impls.deep.ebc": {
+    "A": {"sharding_type": "column_wise", "compute_kernel": "fused", "ranks": [3, 1]},
+    "B": {"sharding_type": "row_wise", "compute_kernel": "fused_uvm_caching", "ranks": [0, 1, 2, 3, 4]}}})";
+  EXPECT_TRUE(is_torchrec_plan(nlohmann::ordered_json::parse(text)));
+  EXPECT_FALSE(is_torchrec_plan(nlohmann::ordered_json::parse(R"({"format": "shardmark-plan/1", "tables": [{}]})")));
+  const Plan plan = plan_from_torchrec(text, "plan", "p", two_blocks);
+  EXPECT_EQ(
+      plan,
+      (Plan{"p",
+            5,
+            {{false, {{{0, 10, 1}, 0, 2, 3}, {{0, 10, 1}, 2, 4, 1}}},
+             {false, {{{0, 2, 1}, 0, 8, 0}, {{2, 4, 1}, 0, 8, 1}, {{4, 6, 1}, 0, 8, 2}, {{6, 7, 1}, 0, 8, 3}}}}}));
+}
+
 std::string type_of(const TablePlacement& placement, int ranks) {
   const Plan plan{"p", ranks, {{true, {}}, placement}};
   EXPECT_EQ(check(plan, two_blocks), std::vector<std::string>());
@@ -49,7 +65,7 @@ std::string type_of(const TablePlacement& placement, int ranks) {
 
 TEST(TorchrecPlan, knows_the_sharding_types) {
   EXPECT_EQ(type_of({false, {{{0, 7, 1}, 0, 8, 2}}}, 4), "table_wise");
-  EXPECT_EQ(type_of({false, {{{0, 7, 1}, 0, 5, 3}, {{0, 7, 1}, 5, 8, 3}}}, 4), "column_wise");
+  EXPECT_EQ(type_of({false, {{{0, 7, 1}, 0, 4, 3}, {{0, 7, 1}, 4, 8, 3}}}, 4), "column_wise");
   EXPECT_EQ(type_of({false, {{{0, 4, 1}, 0, 8, 0}, {{4, 7, 1}, 0, 8, 1}}}, 2), "row_wise");
   EXPECT_EQ(
       type_of({false, {{{0, 2, 1}, 0, 8, 0}, {{2, 4, 1}, 0, 8, 1}, {{4, 6, 1}, 0, 8, 2}, {{6, 7, 1}, 0, 8, 3}}}, 5),
@@ -61,6 +77,7 @@ TEST(TorchrecPlan, knows_the_sharding_types) {
 }
 
 TEST(TorchrecPlan, round_trip_keeps_what_planners_without_modulo_make) {
+  int refused = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
@@ -70,10 +87,16 @@ TEST(TorchrecPlan, round_trip_keeps_what_planners_without_modulo_make) {
       Plan plan = make_plan(planner, workload.tables, workload.features, {.ranks = ranks, .ranks_per_node = 2});
       for (TablePlacement& placement : plan.tables)
         std::ranges::sort(placement.shards, {}, [](const Shard& s) { return std::pair(s.column_begin, s.rows.begin); });
-      const std::string text = plan_to_torchrec(plan, workload.tables);
-      EXPECT_EQ(plan_from_torchrec(text, "t.json", planner, workload.tables), plan) << text;
+      try {
+        const std::string text = plan_to_torchrec(plan, workload.tables);
+        EXPECT_EQ(plan_from_torchrec(text, "t.json", planner, workload.tables), plan) << text;
+      } catch (const InputError& error) {  // of tables whose columns are no multiples of 4
+        EXPECT_EQ(planner, std::string_view("column_wise")) << error.what();
+        ++refused;
+      }
     }
   }
+  EXPECT_LT(refused, 60);
 }
 
 TEST(TorchrecPlan, what_cannot_be_expressed_is_refused_by_name) {
@@ -96,6 +119,14 @@ TEST(TorchrecPlan, what_cannot_be_expressed_is_refused_by_name) {
             cannot +
                 "columns 4 to 8 on other than 2 neighbouring ranks, in order of their rows; cut each block of columns "
                 "into as many blocks of rows");
+  EXPECT_EQ(
+      message({false, {{{0, 3, 1}, 0, 8, 2}, {{3, 7, 1}, 0, 8, 3}}}),
+      cannot + "rows 0 to 3 as block 0 of 2, by which TorchRec would have rows 0 to 4; split it with row_wise_block");
+  EXPECT_EQ(
+      message({false, {{{0, 5, 1}, 0, 4, 0}, {{5, 7, 1}, 0, 4, 1}, {{0, 4, 1}, 4, 8, 2}, {{4, 7, 1}, 4, 8, 3}}}),
+      cannot + "rows 0 to 5 as block 0 of 2, by which TorchRec would have rows 0 to 4; split it with row_wise_block");
+  EXPECT_EQ(message({false, {{{0, 7, 1}, 0, 5, 3}, {{0, 7, 1}, 5, 8, 2}}}),
+            cannot + "columns 0 to 5; give blocks of columns multiples of 4");
   EXPECT_EQ(message({.shards = {{{2, 7, 1}, 0, 8, 0}}, .hot_rows = 2}),
             cannot + "copies of its first 2 rows on every rank; place it without hot rows");
   EXPECT_EQ(message({.shards = {{{0, 7, 1}, 0, 8, 0}}, .storage = Storage::tt}),
@@ -122,7 +153,11 @@ TEST(TorchrecPlan, files_that_say_something_else_are_refused) {
   EXPECT_EQ(refusal(""), "t.json: table 'B' is missing; place every table of the workload");
   EXPECT_EQ(refusal(R"(, "C": {})"), "t.json: the workload has no table 'C', or the plan places it twice");
   EXPECT_EQ(refusal(R"(}, "n": {"A": {})"), "t.json: the workload has no table 'A', or the plan places it twice");
-  EXPECT_EQ(b(R"("ranks": [0])"), "t.json, table 'B': key 'shards' is missing");
+  EXPECT_EQ(b(R"("ranks": [0])"), "read");
+  EXPECT_EQ(b(R"("ranks": null)"), "t.json, table 'B': 'shards' is missing, and 'ranks' is no list");
+  EXPECT_EQ(b(R"("ranks": [0, 1])"), "t.json, table 'B': 2 ranks hold a table that is table_wise");
+  EXPECT_EQ(b(R"("compute_kernel": "customized_kernel", "ranks": [0])"),
+            "t.json, table 'B': the rows of a customized_kernel are where it says, which no plan does");
   EXPECT_EQ(b(R"("ranks": [-1], "shards": [])"), "t.json, table 'B': there is no rank -1");
   EXPECT_EQ(refusal(R"(, "B": {"sharding_type": "row-wise"})"),
             "t.json, table 'B': sharding type 'row-wise' is none of data_parallel, table_wise, column_wise, row_wise, "
