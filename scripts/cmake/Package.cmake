@@ -6,9 +6,9 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/shardmark)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/shardmarkConfig.cmake.in ${PROJECT_BINARY_DIR}/shardmarkConfig.cmake @ONLY)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/shardmarkConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(TARGETS shardmark)
-# What `shardmark results plot` starts, at one place beside the program in builds and where it is installed.
-set(plot_scripts scripts/python scripts/measured/plots.py scripts/measured/pictures.py)
-foreach(script IN LISTS plot_scripts)
+# What `shardmark results plot` and `data import` start, at one place beside the program in builds and where it is installed.
+set(started_scripts scripts/python scripts/columns.py scripts/measured/plots.py scripts/measured/pictures.py)
+foreach(script IN LISTS started_scripts)
   cmake_path(GET script PARENT_PATH folder)
   install(PROGRAMS ${PROJECT_SOURCE_DIR}/${script} DESTINATION share/shardmark/${folder})
 endforeach()

@@ -48,6 +48,7 @@ void define_calibrate(CLI::App& app);
 void define_compare(CLI::App& app);
 void define_completion(CLI::App& app);
 void define_data(CLI::App& app);
+void define_data_import(CLI::App& app);        ///< a command of `data`
 void define_data_tensor_train(CLI::App& app);  ///< a command of `data`
 void define_data_statistics(CLI::App& app);    ///< a command of `data`
 void define_doctor(CLI::App& app);

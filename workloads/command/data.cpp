@@ -230,6 +230,7 @@ void define_data(CLI::App& app) {
   app.require_subcommand(1);
   define_generate(app);
   define_data_convert(app);
+  define_data_import(app);
   define_inspect(app);
   define_data_statistics(app);
   define_data_tensor_train(app);

@@ -2,14 +2,10 @@
 // `results plot`: checks what is asked for and starts the script that draws; every number of a picture is one of
 // `results show --format json`, which the script asks this program for.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -22,6 +18,7 @@
 #include "results/verdict.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/launcher.hpp"
+#include "workloads/command/start_script.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -72,23 +69,11 @@ std::string picture_of(const PlotArguments& arguments, std::span<const results::
 
 /// Replaces this program by the script that draws.
 [[noreturn]] void draw(const PlotArguments& arguments, const std::string& what) {
-  const fs::path program = fs::read_symlink("/proc/self/exe");
-  const fs::path scripts = program.parent_path().parent_path() / "share/shardmark/scripts";
-  const std::string python = scripts / "python", script = scripts / "measured/plots.py";
-  if (!fs::exists(python) || !fs::exists(script))
-    throw InputError(fmt::format("results plot: there is no {}: start the program where it was built or installed",
-                                 scripts.string()));
-  std::vector<std::string> words{python,  "--with", "matplotlib", script,  "--program",
-                                 program, "--what", what,         "--out", arguments.out};
+  std::vector<std::string> words{"--program", this_program(), "--what", what, "--out", arguments.out};
   if (arguments.all) words.emplace_back("--all");
   words.emplace_back("--");
   words.insert(words.end(), arguments.files.begin(), arguments.files.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  std::fflush(nullptr);
-  execv(python.c_str(), argv.data());
-  throw InputError(fmt::format("results plot: cannot start {}: {}", python, std::strerror(errno)));
+  start_script("results plot", "matplotlib", "measured/plots.py", words);
 }
 
 void plot(const PlotArguments& arguments) {

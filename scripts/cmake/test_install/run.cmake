@@ -14,7 +14,7 @@ execute_process(COMMAND ${prefix}/bin/shardmark --version OUTPUT_VARIABLE said C
 if(NOT said MATCHES "^shardmark ${version} ")
   message(FATAL_ERROR "shardmark --version must name version ${version}, but says: ${said}")
 endif()
-foreach(script python measured/plots.py measured/pictures.py) # of shardmark results plot
+foreach(script python columns.py measured/plots.py measured/pictures.py) # of data import and results plot
   if(NOT EXISTS ${prefix}/share/shardmark/scripts/${script})
     message(FATAL_ERROR "share/shardmark/scripts/${script} is not installed")
   endif()

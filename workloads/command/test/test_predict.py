@@ -127,7 +127,7 @@ class Predict(ProgramTest):
         usual, = self.cases("criteo-kaggle", "--plan", "row_wise", "--ranks", "8")
         self.assertLess(case["step_ms"], usual["step_ms"])
         self.assertLess(case["phases"]["lookup"]["ms"], usual["phases"]["lookup"]["ms"])
-        self.refuses_serial(["machine", "describe", *sheet], f"--out {file}: exists already", "--force")
+        self.refuses_serial(["machine", "describe", *sheet], f"{file}: exists already", "--force")
         self.succeeds(self.serial("machine", "describe", *sheet, "--force"))
         gpu = self.new_path(".json")
         self.succeeds(self.serial("machine", "describe", "--like", "dgx-a100", "--memory-bandwidth", "3.35TB/s", "--out", gpu))

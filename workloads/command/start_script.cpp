@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/command/start_script.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "reference/error.hpp"
+
+namespace shardmark::workloads {
+
+std::filesystem::path this_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+void start_script(const std::string& command, const std::string& with, const std::string& script,
+                  const std::vector<std::string>& arguments) {
+  const std::filesystem::path scripts = this_program().parent_path().parent_path() / "share/shardmark/scripts";
+  const std::string python = scripts / "python", file = scripts / script;
+  if (!std::filesystem::exists(python) || !std::filesystem::exists(file))
+    throw InputError(
+        fmt::format("{}: there is no {}: start the program where it was built or installed", command, file));
+  std::vector<std::string> words{python, "--with", with, file};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  std::fflush(nullptr);
+  execv(python.c_str(), argv.data());
+  throw InputError(fmt::format("{}: cannot start {}: {}", command, python, std::strerror(errno)));
+}
+
+}  // namespace shardmark::workloads
