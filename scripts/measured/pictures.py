@@ -190,6 +190,7 @@ def draw_scaling(drawing):
                 ends = (points[0]["ranks"], points[-1]["ranks"])
                 axes.plot(ends, [values[0]["median"] * (end / ends[0])**power for end in ends], color=colour, linewidth=0.7, alpha=0.7)
         axes.set_xscale("log")
+        axes.set_xlim(ranks[0] / 1.2, 1.2 * ranks[-1])
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         if high / low < 4:
