@@ -89,7 +89,7 @@ class Steps:
         if (why := self.refusal(placed, told["features"], optimizer, parts)) is not None:
             return {**known, "refused": why}
         request = {"tables": told["tables"], "features": told["features"], "dense": None, "tuned": False, "step": str(step),
-                   "batch": len_of(step, told["features"]), "optimizer": optimizer["name"], "learning_rate": optimizer["learning_rate"],
+                   "batch": told["samples"], "optimizer": optimizer["name"], "learning_rate": optimizer["learning_rate"],
                    "epsilon": optimizer["epsilon"], "sharding": theirs, "ranks": known["ranks"],
                    "ranks_per_node": known["ranks_per_node"], "most": MOST}
         if changed:
@@ -123,12 +123,6 @@ class Steps:
         if split and optimizer["name"] == "rowwise_adagrad":
             return f"table {split[0]}: TorchRec keeps a sum of squares for each block of columns, which is another optimizer"
         return None
-
-
-def len_of(step, features):
-    """Samples of the exported step."""
-    return int(run([ROOT / "scripts" / "python", "-c", "import numpy, sys; print(len(numpy.load(sys.argv[1])[sys.argv[2]]) - 1)", step,
-                    f"offsets/{features[0]['name']}"]))
 
 
 def table_of(found):
