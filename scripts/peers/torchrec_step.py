@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """torchrec_step.py FILE.h5 FILE.npz: what torchrec_check.py needs of a step that `shardmark run --export FILE.h5` wrote, for a
-Python without HDF5. Prints as JSON the tables {name, rows, dim}, the features {name, table, pooling}, the optimizer, and the
-names of the dense model's blocks."""
+Python without HDF5. Prints as JSON the tables {name, rows, dim}, the features {name, table, pooling}, the samples, the optimizer,
+and the names of the dense model's blocks."""
 import json
 import sys
 
@@ -38,7 +38,8 @@ def main(exported, out):
             blocks = sorted(dense["parameters"], key=lambda name: (name.split(".")[:2], name.endswith("bias")))
             arrays |= {f"dense_{when}/{block}": dense["parameters"][block][when][...] for block in blocks for when in ("before", "after")}
         numpy.savez(out, **arrays)
-        print(json.dumps({"tables": tables, "features": features, "optimizer": optimizer, "blocks": blocks}))
+        samples = len(arrays[f"offsets/{features[0]['name']}"]) - 1
+        print(json.dumps({"tables": tables, "features": features, "samples": samples, "optimizer": optimizer, "blocks": blocks}))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,13 @@ def estimates(python, workload, topology, plans):
     return json.loads(done.stdout)
 
 
+def circumstances_in(file):
+    """Where the results of a file are from: {time, cpu, git_hash, command}."""
+    environment = json.loads(file.read_text(encoding="utf-8").partition("\n")[0])
+    return {"time": environment["time"], "cpu": environment["machine"]["cpu"], "git_hash": environment["build"]["git_hash"],
+            "command": " ".join(Path(word).name if "/" in word else word for word in environment["arguments"])}
+
+
 def measured_in(file):
     """{plan: its fastest case} of a file of results."""
     found = {}

@@ -89,7 +89,7 @@ class Steps:
         if (why := self.refusal(placed, told["features"], optimizer, parts)) is not None:
             return {**known, "refused": why}
         request = {"tables": told["tables"], "features": told["features"], "dense": None, "tuned": False, "step": str(step),
-                   "batch": len_of(step, told["features"]), "optimizer": optimizer["name"], "learning_rate": optimizer["learning_rate"],
+                   "batch": told["samples"], "optimizer": optimizer["name"], "learning_rate": optimizer["learning_rate"],
                    "epsilon": optimizer["epsilon"], "sharding": theirs, "ranks": known["ranks"],
                    "ranks_per_node": known["ranks_per_node"], "most": MOST}
         if changed:
@@ -114,20 +114,15 @@ class Steps:
             other = next(table for table in placed if table not in by_rows)
             return (f"table {other}: TorchRec 1.5.0 divides it by its ids, as it does the means of {min(means & set(by_rows))}, which is "
                     "split by rows in the same collection")
-        for table, each in placed.items():  # its kernel takes a table of no rows for another feature of the next table
+        widths = {shard["shard_sizes"][1] for each in placed.values() for shard in each.get("shards", [])}
+        for table, each in placed.items():  # the kernel takes a table of no rows for a feature of the next one, of its columns
             filled = {shard["shard_offsets"][0] for shard in each.get("shards", []) if shard["shard_sizes"][0]}
-            if len(placed) > 1 and len(filled) < parts.get(each["sharding_type"], 0):
-                return f"table {table}: a rank has none of its rows, where FBGEMM on processors updates rows of another table"
+            if len(widths) > 1 and len(filled) < parts.get(each["sharding_type"], 0):
+                return f"table {table}: a rank has none of its rows, and there FBGEMM on processors updates the next table wrongly"
         split = [table for table, each in placed.items() if each["sharding_type"] in ("column_wise", "table_column_wise", "grid_shard")]
         if split and optimizer["name"] == "rowwise_adagrad":
             return f"table {split[0]}: TorchRec keeps a sum of squares for each block of columns, which is another optimizer"
         return None
-
-
-def len_of(step, features):
-    """Samples of the exported step."""
-    return int(run([ROOT / "scripts" / "python", "-c", "import numpy, sys; print(len(numpy.load(sys.argv[1])[sys.argv[2]]) - 1)", step,
-                    f"offsets/{features[0]['name']}"]))
 
 
 def table_of(found):

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 sys.dont_write_bytecode = True
-from steps import MOST, PROGRAM, PYTHON, ROOT, Steps, has_torchrec, table_of  # noqa: E402
+from steps import MOST, PROGRAM, PYTHON, ROOT, Steps, has_torchrec, run, table_of  # noqa: E402
 
 OPTIONS = SimpleNamespace(plans=6, python=PYTHON, out=None)
 BY_ROWS = ("row_wise", "table_row_wise")
@@ -141,7 +141,8 @@ class StepsOfTorchRec(unittest.TestCase):
 def summary(found, seed):
     """What is kept: of plans with each kind how many there were, and the largest differences."""
     kinds = {kind: [each for each in found if kind in each["sharding_types"]] for kind in KINDS}
-    return {"command": f"SEED={seed} scripts/torchrec/test_steps.py --plans {len(found)}", "torchrec": "1.5.0", "plans": len(found),
+    return {"command": f"SEED={seed} scripts/torchrec/test_steps.py --plans {len(found)}", "torchrec": "1.5.0",
+            "program": run([PROGRAM, "--version"]).strip(), "plans": len(found),
             "tables": sum(each["tables"] for each in found), "allowed": MOST,
             "kinds": [{"sharding_type": kind, "plans": len(plans), "ranks": sorted({each["ranks"] for each in plans}),
                        "optimizers": sorted({each["optimizer"] for each in plans}),

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -178,6 +179,27 @@ class Report(unittest.TestCase):
             subprocess.run([HERE / "plan", Path(name) / "log", "--spec", Path(name) / "my.json", "--out", Path(name) / "theirs.json"], check=True)
             shown = shardmark("plan", "check", Path(name) / "my.json", Path(name) / "theirs.json", "--ranks", "4")
             self.assertEqual(shown.returncode, 0, shown.stdout + shown.stderr)
+            self.estimate_is_that_of_the_box(Path(name), answer)
+
+    def estimate_is_that_of_the_box(self, folder, answer):
+        """scripts/torchrec/estimate, on the planner's plan and topology, beside a case of it in a file of results."""
+        plan, topology, results, out = (folder / name for name in ("theirs.json", "topology.json", "results.jsonl", "out.json"))
+        plan.write_text(json.dumps({"world_size": 4, "plan": answer["plan"]}))
+        topology.write_text(json.dumps({"world_size": 4, "local_world_size": 2, "compute_device": "cuda"}))
+        step = {"median": 0.1, "low": 0.09, "high": 0.2, "n": 9}
+        results.write_text("".join(json.dumps(line) + "\n" for line in (
+            {"record": "environment", "time": "T", "machine": {"cpu": "C"}, "build": {"git_hash": "H"}, "arguments": ["/x/shardmark", "compare"]},
+            *({"record": "case", "plan": "theirs", "options": {"exchange": "auto", "batch": 512}, "wrong": 0, "checked_steps": 1,
+               "step_ms": {**step, "median": median}, "predicted_ms": 0.05} for median in (0.2, 0.1)))))
+        done = subprocess.run([HERE / "estimate", folder / "my.json", plan, "--topology", topology, "--results", results, "--out", out,
+                               "--program", SHARDMARK, "--python", OPTIONS.python], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (line,) = json.loads(out.read_text())["plans"]
+        boxed = float(re.search(r"Maximum of Total Perf: ([\d.]+) ms", answer["log"])[1])
+        self.assertAlmostEqual(line["torchrec"]["ms"], boxed, delta=6e-4)
+        self.assertAlmostEqual(sum(line["torchrec"][part] for part in ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms")),
+                               line["torchrec"]["ms"])
+        self.assertIn("-50 %  0.1000 [0.09000, 0.2000]", done.stdout)
 
 
 class RoundTrip(unittest.TestCase):

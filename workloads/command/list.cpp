@@ -11,6 +11,7 @@
 
 #include "comm/placement/cost/machine_file.hpp"
 #include "comm/placement/formats/plan_file.hpp"
+#include "comm/placement/formats/torchrec_topology.hpp"
 #include "comm/placement/planner.hpp"
 #include "comm/placement/traffic/skew.hpp"
 #include "results/json_text.hpp"
@@ -107,6 +108,8 @@ std::vector<Listing> listings() {
       {"terms", "what a machine file gives the seconds of", print_terms},
       {"skews", "shapes of traffic for shardmark exchange", [] { print_choices(placement::skews); }},
       {"plan-formats", "plan files that can be written", [] { print_choices(placement::plan_formats); }},
+      {"machine-formats", "formats of a machine, of `calibrate` and `machine convert`",
+       [] { print_choices(placement::machine_formats); }},
       {"results-formats", "how run, compare and results show print", [] { print_choices(results::results_formats); }},
       {"spec-keys", "of a workload spec: key, type, unit, default, meaning", print_spec_keys},
       {"options", "of run and compare, as --option or --set option=value", print_options},
