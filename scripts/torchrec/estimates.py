@@ -48,7 +48,8 @@ def lines_of(plans, theirs, found, measured):
         line |= {"refused": estimate["refused"]} if "refused" in estimate else {"torchrec": estimate}
         if case:
             line |= {"predicted_ms": case.get("predicted_ms"), "exchange": case["options"]["exchange"],
-                     "step_ms": {key: case["step_ms"][key] for key in ("median", "low", "high", "n")}}
+                     "step_ms": {key: case["step_ms"][key] for key in ("median", "low", "high", "n")}
+                     | {"visits": len(case["step_ms"].get("visits", range(case["step_ms"]["n"])))}}
         lines.append(line)
     return lines
 
@@ -79,6 +80,8 @@ def table_of(lines):
     text = ["  ".join(cell.ljust(width) if k < 2 else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths))) for row in rows]
     text = ["# " + text[0], *("  " + line for line in text[1:])]
     text += [f"# {line['plan']}: TorchRec has no estimate: {line['refused']}" for line in lines if "refused" in line]
+    if any(line["step_ms"]["visits"] < 6 for line in lines if "step_ms" in line):
+        text.append("# fewer than 6 visits: the interval is minimum to maximum")
     known = [line for line in lines if "torchrec" in line and line.get("predicted_ms") and "step_ms" in line]
     for who, value in (("TorchRec", lambda line: line["torchrec"]["ms"]), ("shardmark", lambda line: line["predicted_ms"])):
         if (judged := mean_error([(value(line), line["step_ms"]["median"]) for line in known])) is not None:

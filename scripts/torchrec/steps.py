@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step of ours, exported by `shardmark run --export`, repeated by TorchRec under the same plan; for check-step and its test."""
+import contextlib
 import json
 import os
 import subprocess
@@ -47,14 +48,17 @@ class Steps:
     def __init__(self, program, python, mpiexec="mpiexec"):
         self.program, self.mpiexec = program, mpiexec
         self.folder = tempfile.TemporaryDirectory(prefix="shardmark-")
-        self.theirs = subprocess.Popen([python, "-W", "ignore", HERE / "torchrec_steps.py"], text=True, stdin=subprocess.PIPE,
-                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.log = Path(self.folder.name) / "torchrec.log"
+        with self.log.open("w", encoding="utf-8") as log:
+            self.theirs = subprocess.Popen([python, "-W", "ignore", HERE / "torchrec_steps.py"], text=True, stdin=subprocess.PIPE,
+                                           stdout=subprocess.PIPE, stderr=log)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.theirs.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.theirs.stdin.close()
         self.theirs.wait()
         self.folder.cleanup()
 
@@ -94,10 +98,14 @@ class Steps:
                    "ranks_per_node": known["ranks_per_node"], "most": MOST}
         if changed:
             changed(request)
-        print(json.dumps(request), file=self.theirs.stdin, flush=True)
-        line = self.theirs.stdout.readline()
+        try:
+            print(json.dumps(request), file=self.theirs.stdin, flush=True)
+            line = self.theirs.stdout.readline()
+        except BrokenPipeError:
+            line = ""
         if not line:
-            raise BadInput("the process of TorchRec ended")
+            said = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise BadInput(f"the process of TorchRec ended: {said[-1] if said else 'it said nothing'}")
         return {**known, **json.loads(line)}
 
     @staticmethod

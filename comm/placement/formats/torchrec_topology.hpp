@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "comm/placement/cost/machine_model.hpp"
-#include "reference/named.hpp"
 
 namespace shardmark::placement {
 
