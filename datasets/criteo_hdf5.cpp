@@ -191,16 +191,21 @@ IdMapping SampleFileReader::mapping() const {
   for (const SparseKey& key : meta_.sparse) {
     const auto dataset = hdf5::Dataset<std::uint32_t>::open(file_, "/dictionary/" + key.key);
     Dictionary& dictionary = dictionaries.emplace_back();
-    verify_column(file_, dataset, [&](std::int64_t, std::span<const std::uint32_t> values) {
+    verify_column(file_, dataset, true, [&](std::int64_t, std::span<const std::uint32_t> values) {
       dictionary.values.insert(dictionary.values.end(), values.begin(), values.end());
     });
   }
   return IdMapping::frequency(rows, min_count, std::move(dictionaries));
 }
 
+bool SampleFileReader::has_checksums() const {
+  return id_rule_from(file_).name != "none" || file_.has_attribute("/dense", checksum_attribute);
+}
+
 void SampleFileReader::verify() {
-  verify_column(file_, *dense_, [](std::int64_t, std::span<const float>) {});
-  verify_column(file_, *labels_, [&](std::int64_t first, std::span<const std::uint8_t> labels) {
+  const bool sums = has_checksums();
+  verify_column(file_, *dense_, sums, [](std::int64_t, std::span<const float>) {});
+  verify_column(file_, *labels_, sums, [&](std::int64_t first, std::span<const std::uint8_t> labels) {
     const auto at =
         std::find_if(labels.begin(), labels.end(), [](std::uint8_t label) { return label > 1; }) - labels.begin();
     if (at != std::ssize(labels))
@@ -209,11 +214,11 @@ void SampleFileReader::verify() {
   });
   for (std::int64_t key = 0; key < std::ssize(sparse_); ++key) {
     const Sparse& sparse = sparse_[key];
-    verify_column(file_, sparse.values,
+    verify_column(file_, sparse.values, sums,
                   [&](std::int64_t first, std::span<const std::uint32_t> ids) { check_ids(key, first, ids); });
     if (!sparse.offsets) continue;
     std::uint64_t last = 0;
-    verify_column(file_, *sparse.offsets, [&](std::int64_t first, std::span<const std::uint64_t> offsets) {
+    verify_column(file_, *sparse.offsets, sums, [&](std::int64_t first, std::span<const std::uint64_t> offsets) {
       if (offsets.front() < last)
         file_.fail(sparse.offsets->name(), "offsets decrease at sample " + std::to_string(first - 1));
       check_offsets(key, first, offsets);

@@ -94,8 +94,13 @@ class SampleFileReader {
   /// Returns the id mapping of the file with its dictionaries, to convert further files alike.
   IdMapping mapping() const;
 
-  /// Reads everything, checks it and compares all XXH64 checksums. Throws InputError naming the data set.
+  /// Reads everything, checks it and compares all XXH64 checksums, if it has them. Throws InputError naming the data
+  /// set.
   void verify();
+
+  /// Returns whether the file must have a checksum of each data set: those that others wrote, of id rule none, need
+  /// not.
+  bool has_checksums() const;
 
  private:
   struct Sparse {

@@ -31,16 +31,28 @@ class Refused(Exception):
 class Feature:
     def __init__(self, described, column):
         self.key, self.rows, self.hotness, self.column = described["key"], described["rows"], described["hotness"], column
-        self.counts, self.known, self.dropped = {}, None, 0
+        self.counts, self.known, self.dropped, self.numbers = {}, None, 0, None
 
     def flat(self, array, separator):
         """(the values of all bags one after the other, their lengths; None where each sample has one)."""
         if self.hotness != 1 and (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-            array = pc.split_pattern(pc.if_else(pc.equal(array, ""), pa.scalar(None, array.type), array), separator)
+            split = pc.split_pattern(pc.if_else(pc.equal(array, ""), pa.scalar(None, array.type), array), separator)
+            return self.as_numbers(pc.list_flatten(split)), lengths_of(split)
         if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type)):
             return array, None
-        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        return pc.list_flatten(array), lengths
+        return pc.list_flatten(array), lengths_of(array)
+
+    def as_numbers(self, texts):
+        """Parts of texts are numbers where the first of them are."""
+        try:
+            if self.numbers is not False and len(texts):
+                texts = texts.cast(pa.int64())
+                self.numbers = True
+        except pa.ArrowInvalid as error:
+            if self.numbers:
+                raise Refused(f"column {self.column}: {first_line(error)}, as the parts of its first texts are") from error
+            self.numbers = False
+        return texts
 
     def place(self, index, lengths, first):
         """Says in which sample of the data, counted from 1, the value is."""
@@ -114,6 +126,10 @@ class Progress:
         if time.monotonic() - self.last >= 2:
             self.last = time.monotonic()
             print(f"{self.doing}: {self.samples} samples, {self.samples / (self.last - self.begin) / 1e6:.2f} M/s", file=sys.stderr)
+
+
+def lengths_of(lists):
+    return pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def first_line(error):

@@ -155,8 +155,9 @@ void inspect_hdf5(const DataArguments& options) {
   datasets::SampleFileReader reader(options.in);
   if (reader.samples() == 0) throw InputError(options.in + ": holds no samples");
   reader.verify();
-  fmt::print("{}: HDF5, from {}, id rule {}, labels {}; all checksums match\n", options.in, reader.meta().source,
-             reader.id_rule(), reader.meta().labelled ? "read" : "absent (0)");
+  fmt::print("{}: HDF5, from {}, id rule {}, labels {}; {}\n", options.in, reader.meta().source, reader.id_rule(),
+             reader.meta().labelled ? "read" : "absent (0)",
+             reader.has_checksums() ? "all checksums match" : "all ids are rows; there are no checksums");
   print(datasets::inspect(reader, progress_of("reading")), false);
 }
 

@@ -93,7 +93,8 @@ void define_data_import(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--separator", arguments->separator, "between the ids of a text")->capture_default_str();
-  command.add_option("--scale", arguments->scale, "divide the rows of every table, such as 1/64")->capture_default_str();
+  command.add_option("--scale", arguments->scale, "divide the rows of every table, such as 1/64")
+      ->capture_default_str();
   command.callback([arguments] { import(*arguments); });
 }
 

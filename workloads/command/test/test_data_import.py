@@ -15,6 +15,7 @@ from program import ProgramTest, main
 
 try:
     import h5py
+    import numpy
     import pyarrow as pa
     import pyarrow.parquet
 except ImportError:
@@ -77,9 +78,15 @@ class DataImport(ProgramTest):
                 pa.parquet.write_table(table, folder / f"part-{part}.parquet", row_group_size=500)
         return {"csv": cls.new_file(text(","), ".csv"), "tsv.gz": cls.new_file(gzip.compress(text("\t").encode()), ".tsv.gz"), "parquet": folder}
 
-    def imported(self, file, *options, out=None):
+    def imported(self, file, *options, out=None, spec=None):
         out = out or self.new_path(".h5")
-        return self.serial("data", "import", file, out, "--workload", self.spec, "--column", "history=items", *options), out
+        return self.serial("data", "import", file, out, "--workload", spec or self.spec, "--column", "history=items", *options), out
+
+    def same(self, found, expected, what):
+        """assertEqual() would take minutes to find what differs."""
+        differing = [place for place, (one, other) in enumerate(zip(found, expected)) if one != other]
+        self.assertEqual((len(found), differing[:3]), (len(expected), []), f"{what}, seed {SEED}" + "".join(
+            f"; {place}: {found[place]}, expected {expected[place]}" for place in differing[:3]))
 
     def test_every_format_and_rule_is_what_plain_python_makes_of_the_values(self):
         for form, file in self.files.items():
@@ -92,14 +99,14 @@ class DataImport(ProgramTest):
                                 "country": [s[2] for s in self.samples]}
                     with h5py.File(out) as data:
                         for feature, values in expected.items():
-                            self.assertEqual(data[f"sparse/{feature}/values"][:].tolist(), mapped(values, ROWS[feature], rule, min_count), feature)
+                            self.same(data[f"sparse/{feature}/values"][:].tolist(), mapped(values, ROWS[feature], rule, min_count), feature)
                         begins = [0]
                         for sample in self.samples:
                             begins.append(begins[-1] + len(sample[1]))
-                        self.assertEqual(data["sparse/history/offsets"][:].tolist(), begins)
+                        self.same(data["sparse/history/offsets"][:].tolist(), begins, "offsets")
                         self.assertNotIn("offsets", data["sparse/user"])
-                        self.assertEqual(data["label"][:].tolist(), [s[3] for s in self.samples])
-                        self.assertEqual([round(x, 5) for x in data["dense"][:].tolist()], [round(s[4], 5) for s in self.samples])
+                        self.same(data["label"][:].tolist(), [s[3] for s in self.samples], "labels")
+                        self.same(data["dense"][:].tolist(), [float(numpy.float32(s[4])) for s in self.samples], "ages")
 
     def test_what_is_imported_is_inspected_counted_and_trained_on(self):
         outcome, out = self.imported(self.files["parquet"], "--id-rule", "frequency", "--label", "click")
@@ -122,18 +129,19 @@ class DataImport(ProgramTest):
             self.assertEqual(json.loads(data["meta"].attrs["tables"])[1], {"key": "history", "rows": 30, "hotness": 0})
 
     def test_what_cannot_be_imported_is_refused_in_one_line_and_nothing_is_left(self):
-        def refused(file, *options, says):
+        def refused(file, *options, says, spec=self.spec):
             out = self.new_path(".h5")
-            outcome, _ = self.imported(file, *options, out=out)
+            outcome, _ = self.imported(file, *options, out=out, spec=spec)
             self.refuses(outcome, *says)
             self.assertFalse(list(out.parent.glob(out.name + "*")), says)
 
         csv, few = self.files["csv"], [(3, [1, 2], "at", 1, 0.5), (7, [], "be", 0, 0.25)]
         many = few * 700
         refused(csv, says=("column user, sample", "the value is missing; --id-rule modulo or frequency"))
-        refused(self.written([*many, (51, [], "at", 0, 0.0)])["parquet"],
+        numbers = self.new_file({**SPEC, "tables": SPEC["tables"][:2], "features": SPEC["features"][:2]})
+        refused(self.written([*many, (51, [], "at", 0, 0.0)])["parquet"], spec=numbers,
                 says=("column user, sample 1401: id 51 is no row of its table, which has 50; --id-rule modulo folds ids",))
-        refused(self.written([*many, (1, [2, 3, 30], "at", 0, 0.0)])["csv"], says=("column items, sample 1401: id 30 is no row",))
+        refused(self.written([*many, (1, [2, 3, 30], "at", 0, 0.0)])["csv"], spec=numbers, says=("column items, sample 1401: id 30 is no row",))
         refused(self.written(few)["csv"], says=("column country: ", "--id-rule frequency or modulo takes any values"))
         refused(csv, "--column", "user=nosuch", says=("feature user: there is no column nosuch; there are user, items, country",))
         refused(csv, "--column", "visitor=user", says=("the workload has no feature visitor; it has user, history, country",))
