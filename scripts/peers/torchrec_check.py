@@ -6,7 +6,7 @@ import torch.distributed as dist
 import torchrec
 from torchrec.distributed import comm_ops
 
-from torchrec_model import Embeddings, WholeStep, features_of, jagged, sharded, shards_of, states_of
+from torchrec_model import Embeddings, WholeStep, features_of, jagged, settings_of, sharded, shards_of, states_of
 
 RELATIVE = 1e-4  # of the largest value: sums of fp32 in another order
 
@@ -57,10 +57,9 @@ class CopiedTables:
     def __init__(self, model, request):
         copied = {name.split(".")[-2]: parameter for name, parameter in model.named_parameters()
                   if name.split(".")[-2] in tables_on_all(request)}
-        settings = {"lr": request["learning_rate"]} | ({} if request["optimizer"] == "sgd" else {"eps": request["epsilon"]})
         by_name = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad, "rowwise_adagrad": torchrec.optim.RowWiseAdagrad}
         self.parameters = copied
-        self.optimizer = by_name[request["optimizer"]](copied.values(), **settings) if copied else None
+        self.optimizer = by_name[request["optimizer"]](copied.values(), **settings_of(request)) if copied else None
 
     def step(self):
         if self.optimizer:

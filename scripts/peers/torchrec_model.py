@@ -61,6 +61,11 @@ def features_of(request):
                                        for table in request["tables"]]
 
 
+def settings_of(request):
+    """Of its optimizer."""
+    return {"lr": request["learning_rate"]} | ({"eps": request["epsilon"]} if request["optimizer"] != "sgd" and "epsilon" in request else {})
+
+
 def collection_of(request):
     """Its tables and features. A table's features have one pooling in TorchRec."""
     configs = []
@@ -80,10 +85,7 @@ def sharded(request, ranks):
     collection alone."""
     tables, dense = request["tables"], request["dense"]
     model = collection_of(request)
-    settings = {"lr": request["learning_rate"]}
-    if request["optimizer"] != "sgd" and "epsilon" in request:
-        settings["eps"] = request["epsilon"]
-    apply_optimizer_in_backward(FUSED[request["optimizer"]], model.parameters(), settings)
+    apply_optimizer_in_backward(FUSED[request["optimizer"]], model.parameters(), settings_of(request))
     if "sharding" in request:
         plan = load_plan(request["sharding"], module_path="", ranks_per_node=request["ranks_per_node"])
         return DistributedModelParallel(model, device=CPU, plan=plan, sharders=[EmbeddingBagCollectionSharder()])
