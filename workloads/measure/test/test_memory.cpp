@@ -236,7 +236,7 @@ void check_growth(const comm::Communicator& comm, const RunOptions& options, std
   const double of_libraries = 16e6 * static_cast<double>(async.on() ? 1 + async.threads : 1);
   const double needed = memory_needed(comm, plans.front().plan, options, hows);
   // MPI keeps messages that came before a delayed rank asked for them, so the growth is the least of some.
-  for (int more = 0; more < 4; ++more)
+  for (int more = 0; more < 9; ++more)
     if (comm::all_reduce(comm, growth - needed - of_libraries, comm::Reduce::max) > 0.0)
       growth = std::min(growth, growth_of_all());
   EXPECT_EQ(wrong, 0);
