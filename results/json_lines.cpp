@@ -218,9 +218,13 @@ Results read_results(const fs::path& file) {
 
 Results read_results(std::istream& stream, const std::string& name) {
   Results results = read_lines(stream, name);
+  require_no_exchanges(results, name);
+  return results;
+}
+
+void require_no_exchanges(const Results& results, const std::string& name) {
   if (!results.exchanges.empty())
     throw InputError(name + ": holds exchanges, which only shardmark results show reads; name a file of cases");
-  return results;
 }
 
 Results read_any_results(const fs::path& file) {

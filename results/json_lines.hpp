@@ -78,6 +78,9 @@ struct Results {
 Results read_results(const std::filesystem::path& file);
 Results read_results(std::istream& stream, const std::string& name);
 
+/// Throws InputError naming the file where it holds exchanges, which cannot be compared.
+void require_no_exchanges(const Results& results, const std::string& name);
+
 /// Reads a file of cases, of exchanges or of Google Benchmark (--benchmark_out_format=json); its content shows which it
 /// is. Throws InputError naming the file and the line that cannot be used.
 Results read_any_results(const std::filesystem::path& file);

@@ -88,8 +88,7 @@ const LaunchedCase* Launch::find(std::string_view name) const {
 Launch read_launch(const fs::path& file, const std::string& counter) {
   const Results results = read_any_results(file);
   const std::string name = file.string();
-  if (!results.exchanges.empty())
-    throw InputError(name + ": holds exchanges, which only shardmark results show reads; name a file of cases");
+  require_no_exchanges(results, name);
   if (!results.benchmarks.is_null()) return google_benchmark_launch(results.benchmarks, name, counter);
   return launch_of(results, name);
 }

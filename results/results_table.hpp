@@ -75,9 +75,9 @@ std::string as_csv(std::span<const Report> reports, const TableOptions& options)
 ///                workload, is of all; where there are several workloads it has neither ranks nor regret
 ///   answer       the sentences of ANSWER
 ///   result       the last line, "RESULT: VALID"
-/// Of a case, `name` tells it from the others, `leads` says that it is the fastest valid one of what `answer` compares
-/// (the plan, first of all), `tied` that it is not distinguishable from the best of its job, `stopped` that it was
-/// stopped early (absent else), and `parts` are the milliseconds of the phases, and of waiting, that add up to its
+/// The `name` of a case tells it from the others, `leads` says that it is the fastest valid one of what `answer`
+/// compares (the plan, first of all), `tied` that it is not distinguishable from the best of its job, `stopped` that it
+/// was stopped early (absent else), and `parts` are the milliseconds of the phases, and of waiting, that add up to its
 /// step; null where nobody knows whose part is whose. Of a file, `circumstances` say what was measured where, and
 /// `compared` what its cases differ in first, mostly the plan. A file of exchanges has `file`, `exchanges` (its records
 /// without samples), `findings` and `result`; one of Google Benchmark `file` and `benchmarks` {name, median_ms, error,

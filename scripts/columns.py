@@ -235,7 +235,6 @@ def main():
     parser.add_argument("input")
     parser.add_argument("output")
     arguments = parser.parse_args()
-    arguments.numerical = arguments.numerical or []
     partial = arguments.output + ".partial"
     try:
         data = opened(arguments.input)
