@@ -7,11 +7,22 @@
 #include <utility>
 #include <vector>
 
+#ifdef SHARDMARK_EMULATED_DEVICE
+#include "kernels/test/emulated/emulated_device.hpp"
+#endif
 #include "kernels/guard_bands.hpp"
 #include "kernels/huge_pages.hpp"
 #include "kernels/prefetch.hpp"
 
 namespace shardmark::kernels {
+
+/// Is where kernels run unless their caller chooses: the GPU of preset `cuda`, the emulated device of preset `emulated`
+/// (test/emulated/), else threads of the host.
+#ifdef SHARDMARK_EMULATED_DEVICE
+using DefaultSpace = emulated::Exec;
+#else
+using DefaultSpace = Kokkos::DefaultExecutionSpace;
+#endif
 
 /// Is a one-dimensional array that kernels of Exec can reach.
 template <class Exec, class T>
@@ -24,15 +35,9 @@ template <class Exec>
 inline constexpr bool in_host_memory =
     Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
 
-/// Says whether Exec takes the kernels of the device_* headers, whose lanes share bags and rows. Where a test emulates
-/// warps (test/emulated_warps.hpp), processors take that form too.
-#ifdef SHARDMARK_EMULATED_WARPS
-template <class Exec>
-inline constexpr bool on_device = true;
-#else
+/// Says whether Exec takes the kernels of the device_* headers, whose lanes share bags and rows.
 template <class Exec>
 inline constexpr bool on_device = !in_host_memory<Exec>;
-#endif
 
 /// Returns the alignment of arrays of so many bytes: they begin with the first of a pair of cache lines (large ones of
 /// Kokkos begin with the second) or, on the host and from two huge pages on, with a huge page. What is skipped for that

@@ -6,8 +6,8 @@
 #include "kernels/device_chunks.hpp"
 
 /// Is defined where lanes are threads of their own: on a device, and where a test emulates them on a processor
-/// (test/emulated_warps.hpp). Elsewhere the functions of lanes are never called.
-#if defined(__CUDA_ARCH__) || defined(SHARDMARK_EMULATED_WARPS)
+/// (test/emulated/). Elsewhere the functions of lanes are never called.
+#if defined(__CUDA_ARCH__) || defined(SHARDMARK_EMULATED_DEVICE)
 #define SHARDMARK_LANES
 #endif
 
@@ -20,12 +20,8 @@ inline constexpr int team_lanes = 256;
 
 /// Returns how many warps the device has places for.
 template <class Exec>
-std::int64_t places_for_warps([[maybe_unused]] const Exec& exec) {
-#ifdef SHARDMARK_EMULATED_WARPS
-  return emulated::places_for_warps;
-#else
+std::int64_t places_for_warps(const Exec& exec) {
   return exec.concurrency() / warp_lanes;
-#endif
 }
 
 /// Calls kernel(i) for the lanes of `count` warps; i is lane i % warp_lanes of warp i / warp_lanes. Every lane of a
@@ -33,7 +29,7 @@ std::int64_t places_for_warps([[maybe_unused]] const Exec& exec) {
 template <class Bounds, class Exec, class Kernel>
 void for_lanes([[maybe_unused]] const std::string& label, [[maybe_unused]] const Exec& exec, std::int64_t count,
                const Kernel& kernel) {
-#ifdef SHARDMARK_EMULATED_WARPS
+#ifdef SHARDMARK_EMULATED_DEVICE
   emulated::for_lanes(count, kernel);
 #else
   Kokkos::parallel_for(
@@ -178,9 +174,9 @@ template <class... Traits, class Exec, class Kernel>
 void for_tiles([[maybe_unused]] const std::string& label, [[maybe_unused]] const Exec& exec, std::int64_t count,
                int lanes, const Kernel& kernel) {
   const TileKernel<Kernel> on_tiles{kernel, lanes};
-#ifdef SHARDMARK_EMULATED_WARPS
+#ifdef SHARDMARK_EMULATED_DEVICE
   const std::int64_t per_warp = warp_lanes / lanes, warps = (count + per_warp - 1) / per_warp;
-  emulated::for_lanes(warps, [&](std::int64_t i) {
+  emulated::for_lanes(warps, [on_tiles, lanes, warps, per_warp](std::int64_t i) {
     on_tiles.on_lane(static_cast<int>(i % lanes), static_cast<int>(i % warp_lanes), i / lanes, warps * per_warp);
   });
 #else

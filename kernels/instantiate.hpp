@@ -12,7 +12,10 @@
 /// Instantiates a function template that is not overloaded, without its parameters written out again.
 #define SHARDMARK_INSTANCE(...) template decltype(__VA_ARGS__) __VA_ARGS__;
 
-#ifdef KOKKOS_ENABLE_CUDA
+#if defined(SHARDMARK_EMULATED_DEVICE)
+#define SHARDMARK_ON_EACH_SPACE(INSTANCES) \
+  INSTANCES(Kokkos::DefaultHostExecutionSpace) INSTANCES(shardmark::kernels::emulated::Exec)
+#elif defined(KOKKOS_ENABLE_CUDA)
 #define SHARDMARK_ON_EACH_SPACE(INSTANCES) INSTANCES(Kokkos::DefaultHostExecutionSpace) INSTANCES(Kokkos::Cuda)
 #else
 #define SHARDMARK_ON_EACH_SPACE(INSTANCES) INSTANCES(Kokkos::DefaultHostExecutionSpace)

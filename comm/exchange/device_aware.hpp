@@ -14,6 +14,7 @@ class DeviceAware : public MpiAlltoallv {
   explicit DeviceAware(const Communicator& comm) : MpiAlltoallv(comm), gpu_(comm.node_rank()) {}
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+  bool reads_gpus() const override { return true; }
 
  private:
   int gpu_;

@@ -24,6 +24,9 @@ class Exchange {
   /// empty. Throws MpiError, and std::invalid_argument for a route of another number of ranks. Collective.
   virtual void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) = 0;
 
+  /// Says whether run() takes memory of GPUs as well as of hosts.
+  virtual bool reads_gpus() const { return false; }
+
   /// Returns the names of the exchanges that carried data so far, where this one chooses among others; else empty.
   virtual std::string picked() const { return {}; }
 

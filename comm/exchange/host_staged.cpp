@@ -11,10 +11,10 @@ void HostStaged::run(const Route& route, const std::byte* send, std::byte* recei
     copy_bytes(room, send, route.send_total() * element_bytes);
     from = room;
   }
-  if (!on_gpu(receive)) return mpi_.run(route, from, receive, element_bytes);
+  if (!on_gpu(receive)) return of_hosts_->run(route, from, receive, element_bytes);
 
   std::byte* to = received_.at_least(route.receive_total() * element_bytes);
-  mpi_.run(route, from, to, element_bytes);
+  of_hosts_->run(route, from, to, element_bytes);
   copy_bytes(receive, to, route.receive_total() * element_bytes);
 }
 

@@ -1,26 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
 #include "comm/device_memory.hpp"
 #include "comm/exchange/mpi_alltoallv.hpp"
 
 namespace shardmark::comm {
 
-/// Carries GPU memory by way of pinned host buffers, which are kept, and MPI_Alltoallv: it is for an MPI that cannot
-/// read GPUs. Host memory goes to MPI as it is.
+/// Carries GPU memory by way of pinned host buffers, which are kept, and an exchange of host memory, MPI_Alltoallv
+/// unless another is given: it is for an MPI that cannot read GPUs. Host memory goes to the exchange as it is.
 class HostStaged : public Exchange {
  public:
   static std::string unusable(const Communicator& comm) { return no_gpus(comm); }
 
-  explicit HostStaged(const Communicator& comm) : gpu_(comm.node_rank()), mpi_(comm) {}
+  explicit HostStaged(const Communicator& comm) : HostStaged(comm, std::make_unique<MpiAlltoallv>(comm)) {}
+  HostStaged(const Communicator& comm, std::unique_ptr<Exchange> of_hosts)
+      : gpu_(comm.node_rank()), of_hosts_(std::move(of_hosts)) {}
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+  bool reads_gpus() const override { return true; }
+  std::string picked() const override { return of_hosts_->picked(); }
+  std::span<const std::int64_t> sent() const override { return of_hosts_->sent(); }
 
  private:
   int gpu_;
-  MpiAlltoallv mpi_;
+  std::unique_ptr<Exchange> of_hosts_;
   KeptMemory to_send_{KeptMemory::Place::pinned_host};
   KeptMemory received_{KeptMemory::Place::pinned_host};
 };
+
+/// Returns an exchange that carries GPU memory: the one that is given, staged where it reads memory of hosts alone.
+inline std::unique_ptr<Exchange> for_gpus(const Communicator& comm, std::unique_ptr<Exchange> exchange) {
+  return exchange->reads_gpus() ? std::move(exchange) : std::make_unique<HostStaged>(comm, std::move(exchange));
+}
 
 }  // namespace shardmark::comm

@@ -25,6 +25,7 @@ class Nccl : public Exchange {
   ~Nccl() override;
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+  bool reads_gpus() const override { return true; }
 
   /// Does what reduce_scatter() of comm/reduce_scatter.hpp does: by ncclReduceScatter where the counts are equal, else
   /// by a group of one ncclReduce for each rank. NCCL chooses the order of the additions.

@@ -17,7 +17,7 @@
 
 namespace shardmark::kernels::bench {
 
-using Exec = Kokkos::DefaultExecutionSpace;
+using Exec = DefaultSpace;
 
 struct Options {
   std::int64_t divisor = 1;      ///< of the rows of every table, and of the batch

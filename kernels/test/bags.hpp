@@ -18,7 +18,7 @@ struct Types {
   using Index = IndexType;
 };
 /// Where the kernels are tested: threads of the host, or a device.
-using Space = Kokkos::DefaultExecutionSpace;
+using Space = DefaultSpace;
 using Int32Ids = Types<Space, std::int32_t>;
 using Int64Ids = Types<Space, std::int64_t>;
 using IndexTypes = testing::Types<Int32Ids, Int64Ids>;

@@ -8,7 +8,7 @@
 namespace shardmark::kernels {
 namespace {
 
-using Exec = Kokkos::DefaultExecutionSpace;
+using Exec = DefaultSpace;
 
 /// Two features at home: one [2 bags, dim 3] from two partials, and columns 1 and 2 of one [3 bags, dim 4] from one.
 struct Problem {

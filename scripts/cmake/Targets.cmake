@@ -3,6 +3,10 @@
 
 # cuda_programs: what nvcc compiles, and is not the same as in a build for processors alone.
 set(shardmark_for_nvcc "shardmark::(kernels|workloads)|Kokkos::kokkos")
+set(shardmark_not_from_host ${shardmark_for_nvcc}) # nor is comm, which calls CUDA
+if(SHARDMARK_CUDA)
+  string(PREPEND shardmark_not_from_host "comm;|")
+endif()
 if(SHARDMARK_CUDA)
   add_custom_target(cuda_programs)
 endif()
@@ -26,7 +30,7 @@ endfunction()
 # bench/ and in folders with a CMakeLists.txt of their own. Without SOURCES it is header-only. Installed and exported.
 function(shardmark_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
-  if(SHARDMARK_HOST_BUILD AND NOT "${name};${arg_LINK}" MATCHES "comm;|${shardmark_for_nvcc}")
+  if(SHARDMARK_HOST_BUILD AND NOT "${name};${arg_LINK}" MATCHES "${shardmark_not_from_host}")
     shardmark_host_library(${name} ${arg_LINK} ${arg_LINK_PRIVATE})
     return()
   endif()

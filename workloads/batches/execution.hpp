@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+
 #include "kernels/array.hpp"
 
 namespace shardmark::workloads {
 
-/// The steps run on OpenMP threads, also where Kokkos has a device, because MPI sends from and receives into this
-/// memory.
+/// Is where steps run: on threads of the host, in preset `cuda` too as yet; in preset `emulated` on its device.
+#ifdef SHARDMARK_EMULATED_DEVICE
+using Execution = kernels::DefaultSpace;
+#else
 using Execution = Kokkos::DefaultHostExecutionSpace;
+#endif
+
+/// Says whether the host, and so MPI, can reach the arrays of a step.
+inline constexpr bool host_reaches_arrays = kernels::in_host_memory<Execution>;
 
 template <class T>
 using DeviceArray = kernels::Array<Execution, T>;
@@ -21,6 +29,63 @@ template <class T>
 DeviceArray<T> part(const DeviceArray<T>& array, std::int64_t begin, std::int64_t end) {
   return Kokkos::subview(array, std::pair(begin, end));
 }
+
+/// Gives MPI, or what else runs on the host, the elements of an array: themselves where the host can reach them, else a
+/// copy, which is kept from step to step.
+template <class T>
+class HostElements {
+ public:
+  /// Returns the elements for the host to read, when kernels have written them.
+  std::span<T> read(const DeviceArray<T>& array) {
+    const std::span<T> elements = room_for(array);
+    copy(view_of(elements), array);
+    return elements;
+  }
+  /// Returns room for the elements; write() takes them to the array.
+  std::span<T> room_for(const DeviceArray<T>& array) {
+    if constexpr (host_reaches_arrays) return {array.data(), array.extent(0)};
+    if (copy_.size() < array.extent(0)) copy_.resize(array.extent(0));
+    return {copy_.data(), array.extent(0)};
+  }
+  void write(std::span<T> elements, const DeviceArray<T>& array) const { copy(array, view_of(elements)); }
+
+ private:
+  using HostView = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
+  static HostView view_of(std::span<T> elements) { return HostView(elements.data(), elements.size()); }
+  template <class To, class From>
+  static void copy(const To& to, const From& from) {
+    if constexpr (host_reaches_arrays) return;
+    const Execution exec;
+    Kokkos::deep_copy(exec, to, from);
+    exec.fence("shardmark: elements are on the host, or on the device");
+  }
+
+  std::vector<T> copy_;
+};
+
+/// Is a small array that kernels write and the host reads.
+template <class T>
+class HostResult {
+ public:
+  HostResult() = default;
+  HostResult(const std::string& label, std::size_t size)
+      : host_(label, size), device_(Kokkos::create_mirror_view(Execution::memory_space{}, host_)) {}
+
+  std::size_t size() const { return host_.extent(0); }
+  /// Returns where kernels write.
+  const DeviceArray<T>& on_device() const { return device_; }
+  /// Waits for the kernels, and gives the host what they have written.
+  void read() const {
+    const Execution exec;
+    Kokkos::deep_copy(exec, host_, device_);
+    exec.fence("shardmark: the host reads a result");
+  }
+  T operator()(std::size_t i) const { return host_(i); }
+
+ private:
+  Kokkos::View<T*, Kokkos::HostSpace> host_;
+  DeviceArray<T> device_;
+};
 
 /// Is a list that is made on the host and used by kernels; making it again allocates nothing while it does not grow.
 template <class T>

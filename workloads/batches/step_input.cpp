@@ -60,12 +60,16 @@ StepInput make_step_input(const comm::Communicator& comm, const Workload& worklo
       counts_say_positions(workload)) {
     input.gradients = earlier[same].gradients;
   } else {
-    input.gradients = kernels::allocate<Execution, float>("shardmark::gradients", input.elements());
+    const auto gradients = kernels::allocate<Execution, float>("shardmark::gradients", input.elements());
+    HostElements<float> on_host;
+    const std::span<float> values_on_host = on_host.room_for(gradients);
     for (std::int64_t f = 0; f < own.features; ++f) {
       const Feature& feature = workload.features[f];
       write_gradients(own, f, feature, workload.tables[feature.table].dim, first, step, values,
-                      input.gradients.data() + input.first_element[f]);
+                      values_on_host.data() + input.first_element[f]);
     }
+    on_host.write(values_on_host, gradients);
+    input.gradients = gradients;
   }
   input.global_samples = comm::all_reduce(comm, own.samples, comm::Reduce::sum);
   input.global_ids = comm::all_reduce(comm, own.nnz(), comm::Reduce::sum);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "comm/exchange/host_staged.hpp"
 #include "comm/node_memory.hpp"
 #include "kernels/lookup/bag_divisor.hpp"
 #include "workloads/step/watchdog.hpp"
@@ -22,9 +23,15 @@ comm::ProgressThread progress_of(const comm::Communicator& comm, std::int64_t gr
 bool lie_at_home(const Group& group) {
   const Case& config = group.config;
   const auto dense = [](placement::RowTransfer mode) { return mode == placement::RowTransfer::dense_partials; };
-  return placement::may_lie_at_home(*config.exchange.choice, group.comm.nodes(), config.groups.groups,
+  return host_reaches_arrays &&
+         placement::may_lie_at_home(*config.exchange.choice, group.comm.nodes(), config.groups.groups,
                                     config.async.on(), config.movement.wire, group.tables.features()) &&
          std::ranges::all_of(group.modes, dense) && comm::NodeMemory::unusable(group.comm).empty();
+}
+
+std::unique_ptr<comm::Exchange> make_exchange(const comm::Communicator& comm, const comm::NamedExchange& named) {
+  auto exchange = named.make(comm);
+  return host_reaches_arrays ? std::move(exchange) : comm::for_gpus(comm, std::move(exchange));
 }
 
 /// Sets what follows from the layout and the modes. Collective.
@@ -75,7 +82,7 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
                                                     .modes = std::move(modes),
                                                     .dedup = decided_.dedup,
                                                     .gathered = decided_.by_rows,
-                                                    .exchange = config_.exchange.make(comm_)}));
+                                                    .exchange = make_exchange(comm_, config_.exchange)}));
     complete(*groups_.back());
   }
 }

@@ -199,11 +199,8 @@ void InputDist::receive_lengths() {
 /// Sets host[i] to values[at[i]].
 void InputDist::read(const ConstDeviceArray<std::int64_t>& values, const ConstDeviceArray<std::int64_t>& at,
                      const HostCounts& host) {
-  const Execution exec;
-  const auto taken = Kokkos::create_mirror_view(Execution::memory_space{}, host);
-  kernels::take(exec, values, at, taken);
-  Kokkos::deep_copy(exec, host, taken);
-  exec.fence("shardmark: the host reads counts");
+  kernels::take(Execution(), values, at, host.on_device());
+  host.read();
 }
 
 /// Sets vectors[b] to the number of vectors of the bags begins[b] .. begins[b + 1]. Returns how many are before each

@@ -28,7 +28,7 @@ struct OwnedIds : BagIds {
 /// Runs the input_dist phase: ids go to the owners of their rows. Sizes are not agreed on beforehand: lengths travel
 /// first, and their sum is the size of what follows.
 class InputDist {
-  using HostCounts = Kokkos::View<std::int64_t*, Kokkos::HostSpace>;
+  using HostCounts = HostResult<std::int64_t>;
 
  public:
   /// Takes `modes`: by strip of the layout. All outlive the object.

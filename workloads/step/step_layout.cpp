@@ -54,7 +54,8 @@ StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, c
 
 void StepLayout::place(const BagCounts& bags, const VectorCounts& counts, VectorPlaces places) {
   places_ = std::move(places);
-  regions_.clear(places_.at_home ? 0 : static_cast<std::int64_t>(kernels::guard_elements<float>()));
+  regions_.clear(places_.at_home || !host_reaches_arrays ? 0
+                                                         : static_cast<std::int64_t>(kernels::guard_elements<float>()));
   regions_.add(VectorRegion::owner, places_.owner_size);
   std::int64_t requested = 0;
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b)

@@ -156,10 +156,10 @@ ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<f
       [&](const DeviceArray<float>& all) { lookups.max_gradients(flight.owned, flight.vectors, gradients, all); });
 }
 
-/// Says whether the ids of each of some shards are sorted by one thread, which sees bags alone and not weights: if the
-/// threads find about as much to do.
+/// Says whether the ids of each of some shards are sorted by one thread of the host, which sees bags alone and not
+/// weights: if the threads find about as much to do.
 bool sorts_by_shard(const GroupFlight& flight, const StepLayout::ByShard& some, const TableLookups& lookups) {
-  return flight.owned.weights.extent(0) == 0 && !lookups.pools_by_max() &&
+  return host_reaches_arrays && flight.owned.weights.extent(0) == 0 && !lookups.pools_by_max() &&
          some.most_bags * Execution().concurrency() <= 2 * some.bags;
 }
 

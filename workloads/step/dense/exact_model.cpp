@@ -28,7 +28,7 @@ ConstDeviceArray<float> ExactModel::run(const StepInput& input, const Flight& ou
       for (std::size_t c = 0; c < weights_[f].size(); ++c)
         vectors_.gradients[f].row(s)[c] = gradients_[s] * weights_[f][c];
   });
-  return vectors_.gradients_of_outputs;
+  return vectors_.written();
 }
 
 }  // namespace shardmark::workloads

@@ -10,7 +10,7 @@ LayeredModel::LayeredModel(const comm::Communicator& comm, const DenseSpec& spec
     : optimizer_(optimizer), seed_(seed), layers_(spec), vectors_(spec.widths), sums_(comm) {
   reference::check_dense_optimizer(optimizer);
   for (int v = 0; v < choice_of(optimizer.kind).vectors; ++v)
-    state_[v] = kernels::allocate<Execution, float>("shardmark::dense_state", std::ssize(layers_.parameters()));
+    state_[v] = kernels::allocate<Host, float>("shardmark::dense_state", std::ssize(layers_.parameters()));
   reset();
 }
 
@@ -56,7 +56,7 @@ ConstDeviceArray<float> LayeredModel::run(const StepInput& input, const Flight& 
   next_stage_ = 0;
   sums_.run(
       costs, [&] { return fill_bucket(batch); }, [&](std::span<const float> sums) { update(sums); });
-  return vectors_.gradients_of_outputs;
+  return vectors_.written();
 }
 
 }  // namespace shardmark::workloads

@@ -29,7 +29,9 @@ class LayeredModel : public DenseModel {
   std::span<const float> state(int vector) const override { return span_of(state_[vector]); }
 
  private:
-  static std::span<float> span_of(const DeviceArray<float>& array) { return {array.data(), array.extent(0)}; }
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  using HostArray = kernels::Array<Host, float>;
+  static std::span<float> span_of(const HostArray& array) { return {array.data(), array.extent(0)}; }
   /// Runs backward stages until a bucket is full or there are no more.
   std::span<float> fill_bucket(const kernels::DenseBatch& batch);
   void update(std::span<const float> gradients);
@@ -37,7 +39,7 @@ class LayeredModel : public DenseModel {
   Optimizer optimizer_;
   std::uint64_t seed_;
   kernels::DenseLayers layers_;
-  std::array<DeviceArray<float>, kernels::most_state_vectors> state_;
+  std::array<HostArray, kernels::most_state_vectors> state_;
   std::int64_t steps_ = 0, next_stage_ = 0;
   double loss_ = 0.0;
   FeatureVectors vectors_;

@@ -84,8 +84,9 @@ VectorPatch::VectorPatch(GroupFlight& flight)
 
 PatchCounts VectorPatch::run(const RowVersions& versions, std::int64_t seen) {
   const std::int64_t bags = flight_.vectors_looked_up();
-  stale_ = stale_scratch_.first(bags);
-  versions.find_stale(flight_, seen, stale_);
+  const auto stale = stale_scratch_.first(bags);
+  versions.find_stale(flight_, seen, stale);
+  stale_ = stale_elements_.read(stale);
   PatchCounts counts{.vectors = bags};
   counts.again += look_up_again(flight_.layout.replicated_blocks(), replicated_);
   counts.again += look_up_again(flight_.layout.exchanged_blocks(), exchanged_);
@@ -102,9 +103,9 @@ std::int64_t VectorPatch::look_up_again(const std::vector<BagBlock>& blocks, Tab
   blocks_.clear();
   for (const BagBlock& block : blocks)
     for (std::int64_t b = 0; b < block.bags; ++b) {
-      if (stale_(block.first_bag + b) == 0) continue;
+      if (stale_[block.first_bag + b] == 0) continue;
       ++bags;
-      if (b > 0 && stale_(block.first_bag + b - 1) != 0) {
+      if (b > 0 && stale_[block.first_bag + b - 1] != 0) {
         ++blocks_.back().bags;
         continue;
       }
@@ -128,7 +129,7 @@ void VectorPatch::list_stale() {
   for (const BagBlock& block : flight_.layout.exchanged_blocks()) {
     const std::int64_t first = std::ssize(owner_numbers_);
     for (std::int64_t b = 0; b < block.bags; ++b)
-      if (stale_(block.first_bag + b) != 0) owner_numbers_.push_back(static_cast<std::int32_t>(b));
+      if (stale_[block.first_bag + b] != 0) owner_numbers_.push_back(static_cast<std::int32_t>(b));
     const std::int64_t count = std::ssize(owner_numbers_) - first;
     owner_.push_back({block.output, block.stride, first, count});
     owner_counts_.push_back(static_cast<std::int32_t>(count));

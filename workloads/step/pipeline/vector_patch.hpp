@@ -73,7 +73,8 @@ class VectorPatch {
   RowExchange vectors_;
   comm::Route count_route_;  ///< of how many vectors of each slot go to each rank
   DeviceScratch<std::uint8_t> stale_scratch_{"shardmark::stale_bags"};
-  DeviceArray<std::uint8_t> stale_;
+  HostElements<std::uint8_t> stale_elements_;
+  std::span<const std::uint8_t> stale_;  ///< by bag
   std::vector<BagBlock> blocks_;
   std::vector<Chosen> owner_, home_;                      ///< by (rank, own slot), by slot
   std::vector<std::int32_t> owner_counts_, home_counts_;  ///< likewise

@@ -66,10 +66,11 @@ DeviceArray<T> RowGather::share(const DeviceArray<T>& own, const std::vector<std
   const auto all = received.first(std::accumulate(by_rank.begin(), by_rank.end(), std::int64_t{0}));
   for (std::size_t peer = 0; peer < by_rank.size(); ++peer)
     sent_.add(peer, static_cast<std::int64_t>(own.extent(0) * sizeof(T)));
-  progress_.run([&] {
-    comm::all_gather_v(comm_, std::span<const T>(own.data(), own.extent(0)), by_rank,
-                       std::span<T>(all.data(), all.extent(0)));
-  });
+  HostElements<T>& sent = std::get<HostElements<T>>(sent_elements_);
+  HostElements<T>& gathered = std::get<HostElements<T>>(gathered_elements_);
+  const std::span<T> from = sent.read(own), to = gathered.room_for(all);
+  progress_.run([&] { comm::all_gather_v(comm_, std::span<const T>(from), by_rank, to); });
+  gathered.write(to, all);
   return all;
 }
 
@@ -200,7 +201,9 @@ void ReplicatedUpdate::place_packed() {
 }
 
 void ReplicatedUpdate::reduce_dense() {
-  progress_.run([&] { comm::all_reduce(comm_, std::span<float>(dense_.data(), dense_.extent(0)), comm::Reduce::sum); });
+  const std::span<float> elements = dense_elements_.read(dense_);
+  progress_.run([&] { comm::all_reduce(comm_, elements, comm::Reduce::sum); });
+  dense_elements_.write(elements, dense_);
   sent_.add((comm_.rank() + 1) % comm_.size(), ring_bytes_);
   if (rows_.keys > 0) find_touched(rows_);
   for (PartSums& sums : parts_) find_touched(sums);

@@ -66,6 +66,7 @@ class RowGather {
   DeviceScratch<std::int64_t> keys_{"shardmark::gathered_keys"}, offsets_{"shardmark::gathered_offsets"};
   DeviceScratch<std::int64_t> gradient_offsets_{"shardmark::gathered_gradient_offsets"};
   DeviceScratch<float> packed_{"shardmark::row_gradients_sent"}, gradients_{"shardmark::gathered_gradients"};
+  std::tuple<HostElements<std::int32_t>, HostElements<float>> sent_elements_, gathered_elements_;
 };
 
 /// Updates replicated tables and hot rows: every rank adds up the gradients of all ranks in the same order, so that the
@@ -144,6 +145,7 @@ class ReplicatedUpdate {
   std::size_t first_gathered_ = 0;
   DeviceScratch<kernels::DenseShard> device_shards_{"shardmark::gradient_sums"};
   DeviceArray<float> dense_;  ///< rows_, then parts_
+  HostElements<float> dense_elements_;
   RowGather gather_;
   DeviceScratch<float> pieces_{"shardmark::few_row_pieces"};
   kernels::UniqueRowsWorkspace<Execution> gathered_workspace_;

@@ -28,10 +28,8 @@ void RequestedBags::set(const StepInput& input) {
   if (first_row_.extent(0) == 0) return;
   const Execution exec;
   bags_ = kernels::later_rows<Execution>(exec, first_row_, input.bags, workspace_);
-  const auto taken = Kokkos::create_mirror_view(Execution::memory_space{}, first_id_);
-  kernels::take<Execution>(exec, bags_.offsets, bags_.first_bag, taken);
-  Kokkos::deep_copy(exec, first_id_, taken);
-  exec.fence("shardmark: the host reads how many rows are asked for");
+  kernels::take<Execution>(exec, bags_.offsets, bags_.first_bag, first_id_.on_device());
+  first_id_.read();
   for (std::size_t f = 0; f < ids_.size(); ++f) ids_[f] = first_id_(f + 1) - first_id_(f);
 }
 

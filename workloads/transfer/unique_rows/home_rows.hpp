@@ -29,8 +29,8 @@ class RequestedBags {
   const std::vector<std::int64_t>& ids() const { return ids_; }
 
  private:
-  ConstDeviceArray<std::int64_t> first_row_;                 ///< [features]; empty where no rows are hot
-  Kokkos::View<std::int64_t*, Kokkos::HostSpace> first_id_;  ///< [features + 1]
+  ConstDeviceArray<std::int64_t> first_row_;  ///< [features]; empty where no rows are hot
+  HostResult<std::int64_t> first_id_;         ///< [features + 1]
   kernels::LaterRowsWorkspace<Execution> workspace_;
   kernels::Bags<Execution, std::int64_t> bags_;
   std::vector<std::int64_t> ids_;

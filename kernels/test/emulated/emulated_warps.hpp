@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Included before all else where kernels of devices are compiled for processors, to test them: the lanes of a warp are
-// stacks of their own that take turns in a random order wherever they have to wait for each other. What lanes do not
-// agree on ends the program: one that comes to another collective, with other lanes or to none, and one that asks for
-// the value of a lane that does not take part. Kernels run one warp after the other, on one thread. What this does not
-// show: here lanes that have come to any collective see what each other wrote, on a device only behind __syncwarp().
-#define SHARDMARK_EMULATED_WARPS
-
-#include <setjmp.h>
-#include <ucontext.h>
-
+// The warps of the emulated device: the lanes of a warp are stacks of their own that take turns in a random order
+// wherever they have to wait for each other. What lanes do not agree on ends the program: one that comes to another
+// collective, with other lanes or to none, and one that asks for the value of a lane that does not take part. What this
+// does not show: here lanes that have come to any collective see what each other wrote, on a device only behind
+// __syncwarp().
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <memory>
 #include <random>
+
+#include "kernels/test/emulated/fibers.hpp"
 
 namespace shardmark::kernels::emulated {
 
 inline constexpr int warp_size = 32;
-inline constexpr int places_for_warps = 8;
 
 enum class Collective { shuffle, all, any, maximum, match, barrier };
 
@@ -35,99 +26,55 @@ class Warp {
   }
 
   /// Calls body(lane) for the lanes of one warp.
-  void run(const std::function<void(int)>& body) {
-    body_ = &body;
+  template <class Body>
+  void run(const Body& body) {
     alive_ = running_ = ~0U;
     stride_ = static_cast<int>(random_() % (warp_size / 2)) * 2 + 1;
-    current_ = static_cast<int>(random_() % warp_size);
-    leave(caller_, lanes_[current_].place);
+    fibers_.run(static_cast<int>(random_() % warp_size), [&](int lane) {
+      body(lane);
+      alive_ &= ~(1U << lane);
+      running_ &= ~(1U << lane);
+      return alive_ == 0 ? Fibers::none : next();
+    });
   }
-  int lane() const { return current_; }
+  int lane() const { return fibers_.current(); }
 
   /// Waits until the lanes with a bit in `mask`, this one among them, have come to the same, each with a value of its
   /// own. Returns what the collective makes of them; that of a shuffle is the value of lane `from`.
   std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int from = 0) {
-    Lane& own = lanes_[current_];
+    Lane& own = lanes_[lane()];
     own.kind = kind;
     own.mask = mask;
     own.value = value;
     own.from = from;
-    if (!holds(mask, current_)) fail("a lane is none of those that it waits for");
+    if (!holds(mask, lane())) fail("a lane is none of those that it waits for");
     if ((mask & ~alive_) != 0) fail("a lane waits for others that have ended");
-    running_ &= ~(1U << current_);
+    running_ &= ~(1U << lane());
     if (have_come(mask, kind)) {
       const std::uint64_t of_all = joined(kind, mask);
-      for (int lane = 0; lane < warp_size; ++lane)
-        if (holds(mask, lane)) lanes_[lane].result = result_of(lanes_[lane], of_all);
+      for (int of = 0; of < warp_size; ++of)
+        if (holds(mask, of)) lanes_[of].result = result_of(lanes_[of], of_all);
       running_ |= mask;
     } else {
-      go_on_with(next());
+      fibers_.go_on_with(next());
     }
     return own.result;
   }
 
  private:
-  static constexpr std::size_t stack_bytes = std::size_t{1} << 18;
   struct Lane {
-    jmp_buf place;  ///< where it goes on
-    ucontext_t context{};
-    std::unique_ptr<char[]> stack = std::make_unique<char[]>(stack_bytes);
     Collective kind = Collective::barrier;  ///< that it waits for, with the arguments and the result
     unsigned mask = 0;
     int from = 0;
     std::uint64_t value = 0, result = 0;
   };
 
-  Warp() {
-    for (int lane = 0; lane < warp_size; ++lane) {
-      Lane& of = lanes_[lane];
-      getcontext(&of.context);
-      of.context.uc_stack.ss_sp = of.stack.get();
-      of.context.uc_stack.ss_size = stack_bytes;
-      of.context.uc_link = nullptr;
-      makecontext(&of.context, reinterpret_cast<void (*)()>(&Warp::enter), 2, static_cast<unsigned>(address() >> 32),
-                  static_cast<unsigned>(address()));
-      current_ = lane;
-      if (_setjmp(caller_) == 0) setcontext(&of.context);
-    }
-  }
-  std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(this); }
-
-  [[noreturn]] static void fail(const char* what) {
-    std::fprintf(stderr, "emulated warp: %s\n", what);
-    std::abort();
-  }
-  /// Goes on at `to` until something goes on at `from`. A context that is switched to costs a call of the system; this
-  /// does not.
-  __attribute__((noinline)) static void leave(jmp_buf& from, jmp_buf& to) {
-    if (_setjmp(from) == 0) _longjmp(to, 1);
-  }
-  /// Is what a lane does for as long as the program runs: the body of each warp.
-  static void enter(unsigned high, unsigned low) {
-    Warp& warp = *reinterpret_cast<Warp*>(std::uintptr_t{high} << 32 | low);
-    Lane& own = warp.lanes_[warp.current_];
-    leave(own.place, warp.caller_);
-    for (;;) {
-      (*warp.body_)(warp.current_);
-      warp.alive_ &= ~(1U << warp.current_);
-      warp.running_ &= ~(1U << warp.current_);
-      if (warp.alive_ == 0)
-        leave(own.place, warp.caller_);
-      else
-        warp.go_on_with(warp.next());
-    }
-  }
   static bool holds(unsigned mask, int lane) { return (mask >> lane & 1) != 0; }
   /// Returns the lane that goes on when this one waits or ends.
   int next() const {
     for (int k = 1; k < warp_size; ++k)
-      if (const int lane = (current_ + k * stride_) % warp_size; holds(running_, lane)) return lane;
+      if (const int lane = (fibers_.current() + k * stride_) % warp_size; holds(running_, lane)) return lane;
     fail("lanes wait for others that have ended, or wait elsewhere");
-  }
-  void go_on_with(int lane) {
-    Lane& own = lanes_[current_];
-    current_ = lane;
-    leave(own.place, lanes_[lane].place);
   }
   bool have_come(unsigned mask, Collective kind) const {
     if ((mask & running_) != 0) return false;
@@ -162,20 +109,13 @@ class Warp {
     return same;
   }
 
-  jmp_buf caller_;
+  Fibers fibers_;
   Lane lanes_[warp_size];
-  const std::function<void(int)>* body_ = nullptr;
   std::minstd_rand random_{1};
-  int stride_ = 1, current_ = 0;
+  int stride_ = 1;
   unsigned alive_ = 0;    ///< a bit for each lane that has not ended
   unsigned running_ = 0;  ///< .. and waits for no other
 };
-
-/// Calls kernel(i) for the lanes of `count` warps, i ascending from warp to warp.
-template <class Kernel>
-void for_lanes(std::int64_t count, const Kernel& kernel) {
-  for (std::int64_t warp = 0; warp < count; ++warp) Warp::get().run([&](int lane) { kernel(warp * warp_size + lane); });
-}
 
 template <class T>
 std::uint64_t bits_of(T value) {

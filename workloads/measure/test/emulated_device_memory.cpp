@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// In place of comm/device_memory.cpp: the memory of the emulated device is that of a GPU. Staged exchanges reach it as
+// cudaMemcpy would; work that is queued is not waited for, as on a stream that is not ordered with theirs.
+#include <cstdlib>
+#include <cstring>
+
+#include "comm/device_memory.hpp"
+#include "comm/mpi_error.hpp"
+#include "kernels/array.hpp"
+
+namespace shardmark::comm {
+
+using Device = kernels::emulated::Device;
+
+std::string no_gpus(const Communicator&) { return "the emulated device is none of CUDA"; }
+std::vector<std::string> gpu_names() { return {"emulated device"}; }
+void select_gpu(int) {}
+bool on_gpu(const void* pointer) { return Device::get().holds(pointer); }
+void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  const Device::Opened opened(Device::get());
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+void check_cuda(int, std::string_view, std::int64_t) {}
+
+std::byte* KeptMemory::at_least(std::int64_t bytes) {
+  if (bytes <= bytes_) return data_;
+  if (place_ == Place::gpu)
+    throw MpiError("allocation on a GPU", "the emulated device is no device of CUDA", -1, bytes);
+  free();
+  data_ = static_cast<std::byte*>(std::malloc(static_cast<std::size_t>(bytes)));
+  bytes_ = bytes;
+  return data_;
+}
+void KeptMemory::free() {
+  std::free(data_);
+  data_ = nullptr;
+  bytes_ = 0;
+}
+KeptMemory::~KeptMemory() { free(); }
+
+}  // namespace shardmark::comm
