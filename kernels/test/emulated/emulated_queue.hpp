@@ -40,8 +40,8 @@ struct Malloc {
 /// an integer). Frees are queued too, as cudaFreeAsync does, so that they hide no missing wait.
 ///
 /// SHARDMARK_EMULATED says when the queue runs: `deferred` (default: where the host waits), `eager` (at once, as
-/// threads of a host do: what passes here and fails deferred lacks a wait) or `random:SEED` (a random part of it also
-/// at random calls, indices in drawn orders).
+/// threads of a host do: what passes here and fails deferred lacks a wait), `random:SEED` (a random part of it also at
+/// random calls, indices in drawn orders) or `deferred:LAUNCH` (from that launch on, whose callers it prints).
 class Device {
  public:
   static Device& get() {
@@ -57,6 +57,11 @@ class Device {
   Counts counts() const { return counts_; }
 
   bool holds(const void* pointer) const { return pointer >= base_ && pointer < base_ + reserved; }
+  /// Says whether an allocation begins there.
+  bool begins_block(const void* pointer) const {
+    const std::lock_guard lock(mutex_);
+    return holds(pointer) && blocks_.contains(static_cast<std::size_t>(static_cast<const char*>(pointer) - base_));
+  }
   /// Says whether the caller is a kernel.
   bool runs_here() const { return running_ && runner_ == std::this_thread::get_id(); }
 
@@ -93,7 +98,7 @@ class Device {
   template <class Work>
   void launch(Work work) {
     const std::lock_guard lock(mutex_);
-    ++counts_.launches;
+    if (++counts_.launches == deferred_from_) begin_to_defer();
     push(true, std::move(work));
     run_some();
   }
@@ -180,13 +185,23 @@ class Device {
     } else if (named.starts_with("random:")) {
       when_ = When::random;
       random_.seed(std::strtoul(named.data() + 7, nullptr, 10));
+    } else if (named.starts_with("deferred:")) {
+      when_ = When::eager;
+      deferred_from_ = std::strtol(named.data() + 9, nullptr, 10);
     } else if (named != "deferred") {
-      fail("SHARDMARK_EMULATED is deferred, eager or random:SEED");
+      fail("SHARDMARK_EMULATED is deferred, deferred:LAUNCH, eager or random:SEED");
     }
     struct sigaction action {};
     action.sa_sigaction = &Device::on_fault;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigaction(SIGSEGV, &action, nullptr);
+  }
+
+  /// Says which launch is the first that is deferred: the last that makes a test fail lacks a wait behind it.
+  void begin_to_defer() {
+    when_ = When::deferred;
+    void* frames[40];
+    backtrace_symbols_fd(frames, backtrace(frames, 40), STDERR_FILENO);
   }
 
   static void on_fault(int, siginfo_t* info, void*) {
@@ -269,6 +284,7 @@ class Device {
   std::thread::id runner_;
   When when_ = When::deferred;
   std::minstd_rand random_{1};
+  std::int64_t deferred_from_ = -1;
   Counts counts_;
 };
 

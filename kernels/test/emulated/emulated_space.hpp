@@ -82,7 +82,8 @@ struct Copy {
     Device::get().wait();
   }
   Copy([[maybe_unused]] const On& exec, void* to, const void* from, std::size_t bytes) {
-    if (bytes == sizeof(Kokkos::Impl::SharedAllocationHeader)) {
+    // Kokkos keeps a header at the begin of each allocation; arrays begin behind it.
+    if (Device::get().begins_block(to) || Device::get().begins_block(from)) {
       Device::get().copy_header(to, from, bytes);
       return;
     }

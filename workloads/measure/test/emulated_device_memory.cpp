@@ -8,24 +8,23 @@
 #include "comm/mpi_error.hpp"
 #include "kernels/array.hpp"
 
-namespace shardmark::comm {
+using Device = shardmark::kernels::emulated::Device;
+using shardmark::comm::Communicator;
+using shardmark::comm::KeptMemory;
 
-using Device = kernels::emulated::Device;
-
-std::string no_gpus(const Communicator&) { return "the emulated device is none of CUDA"; }
-std::vector<std::string> gpu_names() { return {"emulated device"}; }
-void select_gpu(int) {}
-bool on_gpu(const void* pointer) { return Device::get().holds(pointer); }
-void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+std::string shardmark::comm::no_gpus(const Communicator&) { return "the emulated device is none of CUDA"; }
+std::vector<std::string> shardmark::comm::gpu_names() { return {"emulated device"}; }
+void shardmark::comm::select_gpu(int) {}
+bool shardmark::comm::on_gpu(const void* pointer) { return Device::get().holds(pointer); }
+void shardmark::comm::copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
   const Device::Opened opened(Device::get());
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
-void check_cuda(int, std::string_view, std::int64_t) {}
+void shardmark::comm::check_cuda(int, std::string_view, std::int64_t) {}
 
 std::byte* KeptMemory::at_least(std::int64_t bytes) {
   if (bytes <= bytes_) return data_;
-  if (place_ == Place::gpu)
-    throw MpiError("allocation on a GPU", "the emulated device is no device of CUDA", -1, bytes);
+  if (place_ == Place::gpu) throw MpiError("allocation on a GPU", "the emulated device is none of CUDA", -1, bytes);
   free();
   data_ = static_cast<std::byte*>(std::malloc(static_cast<std::size_t>(bytes)));
   bytes_ = bytes;
@@ -37,5 +36,3 @@ void KeptMemory::free() {
   bytes_ = 0;
 }
 KeptMemory::~KeptMemory() { free(); }
-
-}  // namespace shardmark::comm

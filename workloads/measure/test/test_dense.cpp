@@ -127,8 +127,11 @@ class SpoiledModel : public DenseModel {
     if (defect_ == weights) parameters_.front() += 0.01F;
     if (defect_ != gradient || right.extent(0) == 0) return right;
     const DeviceArray<float> spoiled("spoiled", right.extent(0));
-    Kokkos::deep_copy(spoiled, right);
-    for (std::size_t i = 0; i < spoiled.extent(0); ++i) spoiled(i) *= 1.05F;
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), right);
+    std::vector<float> values(host.data(), host.data() + host.extent(0));
+    for (float& value : values) value *= 1.05F;
+    Kokkos::deep_copy(spoiled,
+                      Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
     return spoiled;
   }
   void reset() override { model_->reset(); }
