@@ -126,18 +126,22 @@ class Scratch {
   std::shared_ptr<const void> band_;  ///< behind the elements that are in use; goes before the buffer does
 };
 
+/// Has Kokkos pass kernels of up to 4 KiB as arguments: those of more than 512 bytes would go through a buffer of the
+/// device, for which the host waits until the kernel before has ended.
+using AsArguments = Kokkos::Experimental::WorkItemProperty::HintLightWeight_t;
+
 /// Returns a policy for the indices [0, size), handed out one by one as threads become free: for kernels whose index
 /// stands for a range of rows. Traits: a work tag.
 template <class... Traits, class Exec>
 auto dynamic_range(const Exec& exec, std::int64_t size) {
-  using Policy =
-      Kokkos::RangePolicy<Exec, Traits..., Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<std::int64_t>>;
+  using Policy = Kokkos::RangePolicy<Exec, Traits..., AsArguments, Kokkos::Schedule<Kokkos::Dynamic>,
+                                     Kokkos::IndexType<std::int64_t>>;
   return Policy(exec, 0, size, Kokkos::ChunkSize(1));
 }
 
 template <class... Traits, class Exec>
 auto static_range(const Exec& exec, std::int64_t size) {
-  return Kokkos::RangePolicy<Exec, Traits..., Kokkos::IndexType<std::int64_t>>(exec, 0, size);
+  return Kokkos::RangePolicy<Exec, Traits..., AsArguments, Kokkos::IndexType<std::int64_t>>(exec, 0, size);
 }
 
 }  // namespace shardmark::kernels

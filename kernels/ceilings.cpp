@@ -125,9 +125,9 @@ void modify_rows(const Exec& exec, const WordRows& rows, const WordRows& state, 
   }
 }
 
+/// Copies on the host: a range by one thread.
 template <class Exec>
-void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exec, float>& to) {
-  if constexpr (on_device<Exec>) return device::stream_copy(exec, from, to);
+void copy_ranges(const Exec& exec, const ConstArray<Exec, float>& from, const Array<Exec, float>& to) {
   constexpr std::int64_t grain = 4096;
   const auto size = static_cast<std::int64_t>(to.extent(0));
   Kokkos::parallel_for(
@@ -138,6 +138,14 @@ void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exe
         copy_vector(from.data() + begin, to.data() + begin, Kokkos::min(size - begin, grain), past_caches);
         finish_stores_past_caches();
       });
+}
+
+template <class Exec>
+void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exec, float>& to) {
+  if constexpr (on_device<Exec>)
+    device::stream_copy(exec, from, to);
+  else
+    copy_ranges(exec, from, to);
 }
 
 template <class Exec>

@@ -63,7 +63,7 @@ struct ModifyRows {
         [&](std::int64_t i, std::int64_t word) { return load_global<Size>(at(i, word)); },
         [&](std::int64_t i, std::int64_t word, Chunk<std::uint32_t, Size> words) {
           for (int w = 0; w < Size; ++w) words.at[w] += add;
-          store_global<Size>(at(i, word), words);
+          store_at_once<Size>(at(i, word), words);
         });
   }
 };

@@ -80,6 +80,17 @@ KOKKOS_FORCEINLINE_FUNCTION void store_streaming(T* to, const Chunk<T, Size>& ch
 #endif
 }
 
+/// Stores a chunk by one instruction, where nvcc may cut store_global() into one for each value. No other access to
+/// memory is moved past this one, which can take registers.
+template <int Size, class T>
+KOKKOS_FORCEINLINE_FUNCTION void store_at_once(T* to, const Chunk<T, Size>& chunk) {
+#ifdef __CUDA_ARCH__
+  using Word = detail::WordOf<Chunk<T, Size>>;
+  if constexpr (Size > 1) return __stwb(reinterpret_cast<Word*>(to), Kokkos::bit_cast<Word>(chunk));
+#endif
+  store_chunk<Size>(to, chunk);
+}
+
 KOKKOS_FORCEINLINE_FUNCTION bool aligned(const void* address, std::int64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(bytes) == 0;
 }

@@ -33,7 +33,9 @@ void for_lanes([[maybe_unused]] const std::string& label, [[maybe_unused]] const
   emulated::for_lanes(count, kernel);
 #else
   Kokkos::parallel_for(
-      label, Kokkos::RangePolicy<Exec, Bounds, Kokkos::IndexType<std::int64_t> >(exec, 0, count * warp_lanes), kernel);
+      label,
+      Kokkos::RangePolicy<Exec, Bounds, AsArguments, Kokkos::IndexType<std::int64_t> >(exec, 0, count * warp_lanes),
+      kernel);
 #endif
 }
 
@@ -182,7 +184,7 @@ void for_tiles([[maybe_unused]] const std::string& label, [[maybe_unused]] const
 #else
   const int team = team_lanes / lanes;
   const auto teams = static_cast<int>((count + team - 1) / team);
-  Kokkos::parallel_for(label, Kokkos::TeamPolicy<Exec, Traits...>(exec, teams, team, lanes), on_tiles);
+  Kokkos::parallel_for(label, Kokkos::TeamPolicy<Exec, AsArguments, Traits...>(exec, teams, team, lanes), on_tiles);
 #endif
 }
 

@@ -13,7 +13,7 @@ struct StripRanges {
   static constexpr std::int64_t bags_per_range = 32;  ///< as a warp can hold the ends of
   using Bounds = Kokkos::LaunchBounds<256, 4>;
 
-  // These are pointers since kernels of more than 512 bytes would have to wait for each other.
+  // These are pointers, which are few bytes of arguments.
   const Strip* strips;
   const RowBlock* row_blocks;
   const RowOwner* row_owners;

@@ -33,7 +33,7 @@ struct ScratchFloats {
 template <class Exec>
 auto team_per_run(const Exec& exec, std::int64_t runs, std::int64_t floats) {
   constexpr bool alone = Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible;
-  using Policy = Kokkos::TeamPolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>;
+  using Policy = Kokkos::TeamPolicy<Exec, AsArguments, Kokkos::Schedule<Kokkos::Dynamic>>;
   Policy policy(exec, static_cast<int>(runs), alone ? 1 : 8, alone ? 1 : 32);
   const auto bytes = static_cast<std::size_t>(floats) * sizeof(float) + 64;
   const int level = bytes <= static_cast<std::size_t>(policy.scratch_size_max(0)) ? 0 : 1;

@@ -298,9 +298,11 @@ struct RowColumns {
     for (int i = 1; i < length; i += batch) {
       std::int64_t places[batch];
       find_places(i, length, some, places);
+      float weights[batch] = {};
+      if (source.weights != nullptr) read_weights(length - i, places, weights);
       Held values[batch];
       read(first, length - i, places, values);
-      if (source.weights != nullptr) weigh(length - i, places, values);
+      if (source.weights != nullptr) weigh(weights, values);
       if (i == 1) begin_sum(weight, sum);
       SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) add(values[j], sum);
     }
@@ -364,11 +366,16 @@ struct RowColumns {
     }
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void weigh(int count, const std::int64_t (&places)[batch], Held (&values)[batch]) const {
+  /// Reads the weights of `count` vectors, at most those that are given, ahead of these: they take fewer registers than
+  /// their places would until then.
+  KOKKOS_FORCEINLINE_FUNCTION void read_weights(int count, const std::int64_t (&places)[batch],
+                                                float (&weights)[batch]) const {
+    SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) weights[j] = j < count ? source.weights[places[j]] : 0.0F;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static void weigh(const float (&weights)[batch], Held (&values)[batch]) {
     SHARDMARK_UNROLL for (int j = 0; j < batch; ++j) {
-      const float weight = j < count ? source.weights[places[j]] : 0.0F;
       SHARDMARK_UNROLL for (int k = 0; k < Chunks; ++k) {
-        SHARDMARK_UNROLL for (int c = 0; c < 4; ++c) values[j][k].at[c] *= weight;
+        SHARDMARK_UNROLL for (int c = 0; c < 4; ++c) values[j][k].at[c] *= weights[j];
       }
     }
   }
