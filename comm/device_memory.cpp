@@ -28,8 +28,8 @@ std::string no_gpu() {
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     if (driver == 0) return "has no CUDA driver; start the program where there is a GPU, or install its driver";
-    return fmt::format("has a driver for CUDA {} and a program of CUDA {}; update the driver, or build with CUDA {}",
-                       cuda_version(driver), cuda_version(runtime), cuda_version(driver));
+    return fmt::format("has a driver for CUDA {}, and the program is of CUDA {}; update the driver",
+                       cuda_version(driver), cuda_version(runtime));
   }
   if (error != cudaSuccess && error != cudaErrorNoDevice)
     return fmt::format("cannot use its GPUs (cudaGetDeviceCount: {}); nvidia-smi shows their state",
@@ -82,10 +82,8 @@ std::string no_own_gpus(const Communicator& comm) {
   for (int rank = 0; rank < comm.size(); ++rank)
     for (int other = 0; other < rank; ++other)
       if (gpus[other] == gpus[rank])
-        return fmt::format(
-            "ranks {} and {} share GPU {} of {}; start one rank for each GPU, or let them share by "
-            "exchange host_staged",
-            other, rank, gpus[rank].address, comm.host_of(rank));
+        return fmt::format("ranks {} and {} share GPU {} of {}; start one rank a GPU, or choose exchange host_staged",
+                           other, rank, gpus[rank].address, comm.host_of(rank));
   return {};
 }
 

@@ -256,8 +256,8 @@ TEST_F(GpusOfRanks, ASharedOneWhereNcclIsNotUsed) {
   set_emulated_gpus({.visible = {3, 5}});
   EXPECT_EQ(taken(comm_), comm_.rank() % 2 == 0 ? 3 : 5);
   EXPECT_EQ(exchange_named("host_staged").unusable(comm_), "");
-  const std::string reason = "ranks 0 and 2 share GPU 0000:13:00 of " + host() +
-                             "; start one rank for each GPU, or let them share by exchange host_staged";
+  const std::string reason =
+      "ranks 0 and 2 share GPU 0000:13:00 of " + host() + "; start one rank a GPU, or choose exchange host_staged";
   EXPECT_EQ(exchange_named("nccl").unusable(comm_), comm_.size() > 2 ? reason : "");
 }
 
@@ -301,8 +301,8 @@ TEST_F(GpusOfRanks, NoneIsRefusedByName) {
                                         "has no CUDA driver; start the program where there is a GPU, or install its "
                                         "driver");
   const std::string build = std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION / 10 % 100);
-  EXPECT_EQ(refused({.driver = 11080}), rank + "has a driver for CUDA 11.8 and a program of CUDA " + build +
-                                            "; update the driver, or build with CUDA 11.8");
+  EXPECT_EQ(refused({.driver = 11080}),
+            rank + "has a driver for CUDA 11.8, and the program is of CUDA " + build + "; update the driver");
   EXPECT_EQ(refused({.lost_after = 0}),
             rank +
                 "cannot use its GPUs (cudaGetDeviceCount: CUDA-capable device(s) is/are busy or unavailable); "
