@@ -8,20 +8,82 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <cstring>
+
+#include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 
 namespace shardmark::comm {
+namespace {
+
+std::string cuda_version(int version) { return fmt::format("{}.{}", version / 1000, version / 10 % 100); }
+
+/// Returns why this rank has no GPU that it can use; empty where it has one.
+std::string no_gpu() {
+  int count = 0, driver = 0, runtime = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return {};
+  if (error == cudaErrorInsufficientDriver) {
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    if (driver == 0) return "has no CUDA driver; start the program where there is a GPU, or install its driver";
+    return fmt::format("has a driver for CUDA {}, and the program is of CUDA {}; update the driver",
+                       cuda_version(driver), cuda_version(runtime));
+  }
+  if (error != cudaSuccess && error != cudaErrorNoDevice)
+    return fmt::format("cannot use its GPUs (cudaGetDeviceCount: {}); nvidia-smi shows their state",
+                       cudaGetErrorString(error));
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return fmt::format("sees no GPU{}; ask the launcher for one, as srun --gpus-per-task=1 does",
+                     visible == nullptr ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES={})", visible));
+}
+
+/// Holds what is the same on all ranks that have the same GPU, and its address on the host's bus.
+struct GpuIdentity {
+  cudaUUID_t uuid;
+  char address[16] = {};
+
+  bool operator==(const GpuIdentity& other) const {
+    return std::memcmp(uuid.bytes, other.uuid.bytes, sizeof uuid.bytes) == 0;
+  }
+};
+
+GpuIdentity own_gpu(const Communicator& comm) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, gpu_of_rank(comm)), "cudaGetDeviceProperties");
+  GpuIdentity gpu{.uuid = properties.uuid};
+  fmt::format_to_n(gpu.address, sizeof gpu.address - 1, "{:04x}:{:02x}:{:02x}", properties.pciDomainID,
+                   properties.pciBusID, properties.pciDeviceID);
+  return gpu;
+}
+
+/// Returns the error of an allocation, with what there is where there is too little.
+std::string allocation_error(cudaError_t error) {
+  std::size_t free = 0, total = 0;
+  if (error != cudaErrorMemoryAllocation || cudaMemGetInfo(&free, &total) != cudaSuccess)
+    return cudaGetErrorString(error);
+  return fmt::format("out of memory: of its {} bytes the GPU has {} left; take a smaller batch, or more ranks", total,
+                     free);
+}
+
+}  // namespace
 
 std::string no_gpus(const Communicator& comm) {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
-  const auto counts = all_gather(comm, count);
-  const auto ranks = all_gather(comm, comm.node_size());
-  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-    if (counts[rank] < ranks[rank])
-      return fmt::format("{} has {} GPUs for {} ranks", comm.host_of(static_cast<int>(rank)), counts[rank],
-                         ranks[rank]);
-  }
+  const auto reasons = all_gather(comm, no_gpu());
+  for (int rank = 0; rank < comm.size(); ++rank)
+    if (!reasons[rank].empty()) return fmt::format("rank {} ({}) {}", rank, comm.host_of(rank), reasons[rank]);
+  return {};
+}
+
+std::string no_own_gpus(const Communicator& comm) {
+  if (std::string reason = no_gpus(comm); !reason.empty()) return reason;
+  const auto gpus = all_gather(comm, agree(comm, [&] { return own_gpu(comm); }));
+  for (int rank = 0; rank < comm.size(); ++rank)
+    for (int other = 0; other < rank; ++other)
+      if (gpus[other] == gpus[rank])
+        return fmt::format("ranks {} and {} share GPU {} of {}; start one rank a GPU, or choose exchange host_staged",
+                           other, rank, gpus[rank].address, comm.host_of(rank));
   return {};
 }
 
@@ -37,7 +99,12 @@ std::vector<std::string> gpu_names() {
   return names;
 }
 
-void select_gpu(int number) { check_cuda(cudaSetDevice(number), "cudaSetDevice"); }
+int gpu_of_rank(const Communicator& comm) {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0 ? comm.node_rank() % count : -1;
+}
+
+void select_gpu(const Communicator& comm) { check_cuda(cudaSetDevice(gpu_of_rank(comm)), "cudaSetDevice"); }
 
 bool on_gpu(const void* pointer) {
   if (pointer == nullptr) return false;
@@ -47,7 +114,10 @@ bool on_gpu(const void* pointer) {
 }
 
 void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  if (bytes > 0) check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy", bytes);
+  if (bytes <= 0) return;
+  check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy", bytes);
+  // It may return before a copy on a GPU, or from pageable memory, which other streams do not wait for.
+  check_cuda(cudaStreamSynchronize(nullptr), "cudaMemcpy", bytes);
 }
 
 void check_cuda(int code, std::string_view call, std::int64_t bytes) {
@@ -59,10 +129,10 @@ std::byte* KeptMemory::at_least(std::int64_t bytes) {
   free();
   void* data = nullptr;
   const std::size_t size = bytes;
-  if (place_ == Place::gpu)
-    check_cuda(cudaMalloc(&data, size), "cudaMalloc", bytes);
-  else
-    check_cuda(cudaMallocHost(&data, size), "cudaMallocHost", bytes);
+  const bool gpu = place_ == Place::gpu;
+  if (const cudaError_t error = gpu ? cudaMalloc(&data, size) : cudaMallocHost(&data, size); error != cudaSuccess)
+    throw MpiError(gpu ? "cudaMalloc" : "cudaMallocHost", gpu ? allocation_error(error) : cudaGetErrorString(error), -1,
+                   bytes);
   data_ = static_cast<std::byte*>(data);
   bytes_ = bytes;
   return data_;
@@ -92,8 +162,10 @@ constexpr std::string_view no_cuda = "this build has no CUDA";
 }  // namespace
 
 std::string no_gpus(const Communicator&) { return std::string(no_cuda); }
+std::string no_own_gpus(const Communicator&) { return std::string(no_cuda); }
 std::vector<std::string> gpu_names() { return {}; }
-void select_gpu(int) {}
+int gpu_of_rank(const Communicator&) { return -1; }
+void select_gpu(const Communicator&) {}
 bool on_gpu(const void*) { return false; }
 void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);

@@ -13,20 +13,29 @@
 
 namespace shardmark::comm {
 
-/// Returns why not every rank has a GPU of its own, the same on all ranks; empty where rank r of each node has GPU r.
-/// Collective.
+/// Returns why some rank has no GPU that it can use, the same on all ranks; empty where each has one, which ranks of a
+/// node may share. Collective.
 std::string no_gpus(const Communicator& comm);
+
+/// Returns why not every rank has a GPU of its own, the same on all ranks: no_gpus(), or two ranks that share one.
+/// Collective.
+std::string no_own_gpus(const Communicator& comm);
 
 /// Returns the names of this node's GPUs, such as "NVIDIA H200"; empty where CUDA sees none.
 std::vector<std::string> gpu_names();
 
-/// Makes GPU `number` the current one of the calling thread.
-void select_gpu(int number);
+/// Returns the number of this rank's GPU among those that it sees: the rank's number on its node, modulo how many they
+/// are; -1 where it sees none. So ranks that see all GPUs of a node take different ones, and a rank that its launcher
+/// gives one (CUDA_VISIBLE_DEVICES, srun --gpus-per-task=1) takes that.
+int gpu_of_rank(const Communicator& comm);
+
+/// Makes this rank's GPU the current one of the calling thread.
+void select_gpu(const Communicator& comm);
 
 /// Returns whether the pointer is to memory of a GPU, which only a GPU and its library can read.
 bool on_gpu(const void* pointer);
 
-/// Copies `bytes` bytes between memory of a host or a GPU, and returns when the copy is done.
+/// Copies `bytes` bytes between memory of a host or a GPU, and returns when the copy is done, for all streams.
 void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes);
 
 /// Throws MpiError with the call and CUDA's error string unless `code` (a cudaError_t) is cudaSuccess.

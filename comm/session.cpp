@@ -108,6 +108,22 @@ bool all_ranks_know(const std::exception_ptr& failure) {
   }
 }
 
+/// Returns true where the failure is that of another rank, which reports it before long.
+bool follows_another(const std::exception_ptr& failure, MPI_Comm comm) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const PeerFailed&) {
+    int size = 1;
+    MPI_Comm_size(comm, &size);
+    for (const auto end = Clock::now() + time_for_abort; Clock::now() < end;) {
+      if (lowest_note(comm, size) < size) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  } catch (...) {
+  }
+  return false;
+}
+
 /// Returns the message with the place where it was thrown.
 std::string message_with_place(const std::exception_ptr& failure) {
   try {
@@ -142,7 +158,7 @@ int end_with(const std::exception_ptr& failure, MPI_Comm failures) {
     }
     return code;
   }
-  if (speaks_for_all(failures)) {
+  if (!follows_another(failure, failures) && speaks_for_all(failures)) {
     print_error(message_with_place(failure));
   } else {
     std::this_thread::sleep_for(time_for_abort);  // the one that speaks ends this process meanwhile

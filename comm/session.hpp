@@ -23,7 +23,7 @@ MpiThreads mpi_threads_given();
 /// ranks, with one line "shardmark: rank N (host): message" on stderr. One that all ranks agreed on (comm/agree.hpp) in
 /// this thread ends them by returning the exit code on each; any other, in which the others might wait for this rank,
 /// by MPI_Abort with the exit code. Where several ranks throw at about the same time, the lowest of them prints its
-/// message.
+/// message, but not with PeerFailed (comm/mpi_error.hpp) while another may.
 int with_mpi(const std::function<int(const Communicator& world)>& program,
              MpiThreads threads = MpiThreads::one_at_a_time);
 

@@ -30,7 +30,7 @@ std::string DeviceAware::unusable(const Communicator& comm) {
 }
 
 void DeviceAware::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
-  select_gpu(gpu_);
+  select_gpu(comm_);
   MpiAlltoallv::run(route, send, receive, element_bytes);
 }
 

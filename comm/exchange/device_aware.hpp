@@ -11,13 +11,10 @@ class DeviceAware : public MpiAlltoallv {
   /// Gives a reason where ranks lack GPUs, or MPI does not report that it can (MPIX_Query_cuda_support).
   static std::string unusable(const Communicator& comm);
 
-  explicit DeviceAware(const Communicator& comm) : MpiAlltoallv(comm), gpu_(comm.node_rank()) {}
+  explicit DeviceAware(const Communicator& comm) : MpiAlltoallv(comm) {}
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
   bool reads_gpus() const override { return true; }
-
- private:
-  int gpu_;
 };
 
 }  // namespace shardmark::comm

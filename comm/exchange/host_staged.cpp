@@ -4,7 +4,7 @@
 namespace shardmark::comm {
 
 void HostStaged::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
-  select_gpu(gpu_);
+  select_gpu(comm_);
   const std::byte* from = send;
   if (on_gpu(send)) {
     std::byte* room = to_send_.at_least(route.send_total() * element_bytes);

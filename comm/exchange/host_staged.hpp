@@ -9,14 +9,15 @@
 namespace shardmark::comm {
 
 /// Carries GPU memory by way of pinned host buffers, which are kept, and an exchange of host memory, MPI_Alltoallv
-/// unless another is given: it is for an MPI that cannot read GPUs. Host memory goes to the exchange as it is.
+/// unless another is given: it is for an MPI that cannot read GPUs. Host memory goes to the exchange as it is. Ranks
+/// may share a GPU.
 class HostStaged : public Exchange {
  public:
   static std::string unusable(const Communicator& comm) { return no_gpus(comm); }
 
   explicit HostStaged(const Communicator& comm) : HostStaged(comm, std::make_unique<MpiAlltoallv>(comm)) {}
   HostStaged(const Communicator& comm, std::unique_ptr<Exchange> of_hosts)
-      : gpu_(comm.node_rank()), of_hosts_(std::move(of_hosts)) {}
+      : comm_(comm), of_hosts_(std::move(of_hosts)) {}
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
   bool reads_gpus() const override { return true; }
@@ -24,7 +25,7 @@ class HostStaged : public Exchange {
   std::span<const std::int64_t> sent() const override { return of_hosts_->sent(); }
 
  private:
-  int gpu_;
+  const Communicator& comm_;
   std::unique_ptr<Exchange> of_hosts_;
   KeptMemory to_send_{KeptMemory::Place::pinned_host};
   KeptMemory received_{KeptMemory::Place::pinned_host};

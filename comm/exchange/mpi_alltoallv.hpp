@@ -18,13 +18,15 @@ class MpiAlltoallv : public Exchange {
 
   void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
 
+ protected:
+  const Communicator& comm_;
+
  private:
   bool exceeds_limit(const Route& route);
   /// Carries the blocks under Waiting::messages.
   void run_by_messages(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) const;
   void run_in_runs(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) const;
 
-  const Communicator& comm_;
   Datatype element_;
   std::int64_t element_bytes_ = 0;
   PerRoute<bool> exceeds_limit_;  ///< by route whose bound exceeds the limit: whether a rank exceeds it

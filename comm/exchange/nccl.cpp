@@ -20,8 +20,6 @@
 namespace shardmark::comm {
 namespace {
 
-std::int64_t total(std::span<const std::int64_t> counts) { return exclusive_scan(counts).back(); }
-
 bool all_equal(std::span<const std::int64_t> counts) {
   return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
 }
@@ -43,7 +41,7 @@ struct Nccl::State {
   KeptMemory received{KeptMemory::Place::gpu};
 
   explicit State(const Communicator& group) : comm(group) {
-    select_gpu(comm.node_rank());
+    select_gpu(comm);
     ncclUniqueId id{};
     if (comm.rank() == 0) check(ncclGetUniqueId(&id), "ncclGetUniqueId");
     broadcast(comm, std::as_writable_bytes(std::span(&id, 1)), 0);
@@ -72,7 +70,7 @@ struct Nccl::State {
   template <class Calls>
   void group(std::string_view name, const std::byte* send, std::int64_t bytes_sent, std::byte* receive,
              std::int64_t bytes_received, const Calls& calls) {
-    select_gpu(comm.node_rank());
+    select_gpu(comm);
     const std::byte* from = send;
     if (!on_gpu(send)) {
       std::byte* room = to_send.at_least(bytes_sent);
@@ -81,9 +79,16 @@ struct Nccl::State {
     }
     std::byte* to = on_gpu(receive) ? receive : received.at_least(bytes_received);
     check(ncclGroupStart(), "ncclGroupStart");
-    calls(from, to);
+    try {
+      calls(from, to);
+    } catch (...) {
+      ncclGroupEnd();  // or the calls of other communicators would join the group
+      throw;
+    }
     check(ncclGroupEnd(), name, -1, bytes_sent);
-    if (to != receive) copy(receive, to, bytes_received);
+    wait(name, bytes_sent);
+    if (to == receive) return;
+    copy(receive, to, bytes_received);  // to pageable memory, it waits by itself: not for a peer that failed
     wait(name, bytes_sent);
   }
 
@@ -93,13 +98,14 @@ struct Nccl::State {
     while ((state = cudaStreamQuery(stream)) == cudaErrorNotReady) {
       ncclResult_t failure = ncclSuccess;
       check(ncclCommGetAsyncError(nccl, &failure), "ncclCommGetAsyncError");
+      if (failure == ncclRemoteError) throw PeerFailed(name, ncclGetErrorString(failure), -1, bytes);
       check(failure, name, -1, bytes);
     }
     check_cuda(state, name, bytes);
   }
 };
 
-std::string Nccl::unusable(const Communicator& comm) { return no_gpus(comm); }
+std::string Nccl::unusable(const Communicator& comm) { return no_own_gpus(comm); }
 
 Nccl::Nccl(const Communicator& comm) : state_(std::make_unique<State>(comm)) {}
 
@@ -173,8 +179,8 @@ namespace shardmark::comm {
 struct Nccl::State {};
 
 std::string nccl_version() { return {}; }
-std::string Nccl::unusable(const Communicator& comm) { return no_gpus(comm); }
-Nccl::Nccl(const Communicator& comm) { throw MpiError("ncclCommInitRank", no_gpus(comm)); }
+std::string Nccl::unusable(const Communicator& comm) { return no_own_gpus(comm); }
+Nccl::Nccl(const Communicator& comm) { throw MpiError("ncclCommInitRank", no_own_gpus(comm)); }
 void Nccl::run(const Route&, const std::byte*, std::byte*, std::int64_t) {}
 void Nccl::reduce_scatter(std::span<const float>, std::span<const std::int64_t>, std::span<float>) {}
 void Nccl::all_gather_v(const std::byte*, std::span<const std::int64_t>, std::byte*, std::int64_t) {}

@@ -15,10 +15,10 @@ std::string nccl_version();
 /// Runs one NCCL group of sends and receives on a stream, with one GPU for each rank; what a rank sends to itself is
 /// copied there. GPU memory is sent from where it lies, host memory by way of buffers on the GPU that are kept. Kernels
 /// that write the sent memory must have ended; run() returns when all has arrived. MpiError names NCCL's call, peer and
-/// bytes.
+/// bytes; it is PeerFailed where NCCL sees that another rank has ended.
 class Nccl : public Exchange {
  public:
-  /// Gives a reason without CUDA, or where a node has fewer GPUs than ranks: NCCL needs one for each.
+  /// Gives a reason without CUDA, and where ranks have no GPU or share one: NCCL needs one for each.
   static std::string unusable(const Communicator& comm);
 
   explicit Nccl(const Communicator& comm);

@@ -44,7 +44,7 @@ void Reduction::go(Path path, std::span<const float> from, std::size_t from_size
   to = to.first(to_size);
   std::ranges::fill(sent_, 0);
   const bool staged_from = !reads_gpus() && on_gpu(from.data()), staged_to = !reads_gpus() && on_gpu(to.data());
-  if (staged_from || staged_to) select_gpu(comm_.node_rank());
+  if (staged_from || staged_to) select_gpu(comm_);
   const auto room_from = staged_from ? host_room(sent_copy_, from) : std::span<float>();
   const auto room_to = staged_to ? host_room(received_copy_, to) : to;
   if (staged_from) copy(room_from, from);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exchanges for memory of GPUs, on memory of GPUs, and the reductions of NCCL. Skipped where these ranks have none.
+// The exchanges for memory of GPUs and all reductions, on memory of GPUs, and NCCL's on memory of hosts. Skipped where
+// these ranks have none.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -10,6 +11,7 @@
 #include "comm/exchange/exchanges.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/reduce_scatter.hpp"
+#include "comm/reduction/reductions.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark::comm {
@@ -41,7 +43,7 @@ class DeviceExchange : public testing::TestWithParam<const char*> {
       EXPECT_THROW(named.make(comm_), InputError);
       GTEST_SKIP() << GetParam() << ": " << reason;
     }
-    select_gpu(comm_.node_rank());
+    select_gpu(comm_);
     exchange_ = named.make(comm_);
   }
 
@@ -116,6 +118,38 @@ TEST_P(NcclReductions, GatherWhatMpiGathers) {
   Nccl(comm_).all_gather_v(std::as_bytes(std::span(send)).data(), counts_,
                            std::as_writable_bytes(std::span(received)).data(), sizeof(float));
   EXPECT_EQ(received, expected);
+}
+
+/// Reductions other than NCCL's go by way of the host.
+TEST(DeviceReductions, DoOnGpusWhatMpiDoesOnHosts) {
+  const Communicator comm(MPI_COMM_WORLD);
+  if (const std::string reason = no_gpus(comm); !reason.empty()) GTEST_SKIP() << reason;
+  select_gpu(comm);
+  std::vector<std::int64_t> counts(comm.size());
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) counts[rank] = 3 * rank + 1;
+  std::vector<float> send(exclusive_scan(counts).back()), sums(counts[comm.rank()]), all(send.size());
+  std::iota(send.begin(), send.end(), static_cast<float>(100 * comm.rank()));
+  reduce_scatter(comm, send, counts, sums);
+  all_gather_v(comm, std::span<const float>(sums), counts, std::span(all));
+
+  const auto bytes = [](const std::vector<float>& values) {
+    const auto view = std::as_bytes(std::span(values));
+    return Bytes(view.begin(), view.end());
+  };
+  const auto floats = [](OnGpu& memory, const std::vector<float>& like) {
+    return std::span(reinterpret_cast<float*>(memory.data()), like.size());
+  };
+  for (const ReductionChoice& choice : reductions) {
+    SCOPED_TRACE(choice.name);
+    if (!choice.unusable(comm).empty()) continue;
+    const auto reduction = choice.make(comm);
+    reduction->lay_out(counts);
+    OnGpu from(bytes(send)), to{Bytes(bytes(sums).size())}, gathered{Bytes(bytes(all).size())};
+    reduction->reduce_scatter(floats(from, send), floats(to, sums));
+    EXPECT_EQ(to.read() == bytes(sums), true);
+    reduction->all_gather(floats(to, sums), floats(gathered, all));
+    EXPECT_EQ(gathered.read() == bytes(all), true);
+  }
 }
 
 }  // namespace

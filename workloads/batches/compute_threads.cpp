@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "comm/device_memory.hpp"
 #include "kernels/simd.hpp"
 #include "workloads/batches/execution.hpp"
 
@@ -18,7 +19,9 @@ Kokkos::InitializationSettings settings(const comm::Communicator& world, const c
   int count = comm::threads_for_rank(world, affinity);
   if (const char* wanted = std::getenv("OMP_NUM_THREADS")) count = std::max(1, std::atoi(wanted));
   if (threads > 0) count = static_cast<int>(threads);
-  return Kokkos::InitializationSettings().set_num_threads(count).set_disable_warnings(true);
+  auto given = Kokkos::InitializationSettings().set_num_threads(count).set_disable_warnings(true);
+  if (const int gpu = comm::gpu_of_rank(world); gpu >= 0) given.set_device_id(gpu);  // the one of the exchanges
+  return given;
 }
 
 }  // namespace

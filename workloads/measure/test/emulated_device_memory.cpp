@@ -13,8 +13,10 @@ using shardmark::comm::Communicator;
 using shardmark::comm::KeptMemory;
 
 std::string shardmark::comm::no_gpus(const Communicator&) { return "the emulated device is none of CUDA"; }
+std::string shardmark::comm::no_own_gpus(const Communicator& comm) { return no_gpus(comm); }
 std::vector<std::string> shardmark::comm::gpu_names() { return {"emulated device"}; }
-void shardmark::comm::select_gpu(int) {}
+int shardmark::comm::gpu_of_rank(const Communicator&) { return 0; }
+void shardmark::comm::select_gpu(const Communicator&) {}
 bool shardmark::comm::on_gpu(const void* pointer) { return Device::get().holds(pointer); }
 void shardmark::comm::copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
   const Device::Opened opened(Device::get());

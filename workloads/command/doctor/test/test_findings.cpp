@@ -83,10 +83,10 @@ const std::vector<Sickness>& sicknesses() {
       {"gpu_build", [](Facts& f) { f.machine.gpu_devices = 2; }, {"2 GPUs", "cmake --preset cuda"}},
       {"gpu_ranks",
        [](Facts& f) {
-         f.gpu = {{"NVIDIA H200"}, "2.21.5", "node1 has 1 GPUs for 4 ranks"};
+         f.gpu = {{"NVIDIA H200"}, "2.21.5", "ranks 0 and 1 share GPU 0000:3b:00 of node1"};
          f.build.cuda = true;
        },
-       {"node1 has 1 GPUs for 4 ranks", "mpiexec -n 1"}},
+       {"ranks 0 and 1 share GPU 0000:3b:00 of node1", "mpiexec -n 1"}},
       {"memory", [](Facts& f) { f.machine.memory_available = 20'000'000'000; }, {"20.0 of 64.0 GB"}},
   };
   return all;

@@ -44,7 +44,7 @@ Facts sick_facts() {
   facts.mpi.reads_neighbours = false;
   facts.mpi.fabrics = {"mlx5_0", "mlx5_1"};
   facts.mpi.settings = {"pml ^ucx", "btl ^uct,openib,ofi", "mtl ^ofi", "osc ^ucx,pt2pt"};
-  facts.gpu = {{"NVIDIA H200", "NVIDIA H200"}, "2.21.5", "node1 has 2 GPUs for 199 ranks"};
+  facts.gpu = {{"NVIDIA H200", "NVIDIA H200"}, "2.21.5", "ranks 0 and 199 share GPU 0000:3b:00 of node1"};
   return facts;
 }
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// This header configures the GPUs of emulated_cuda.cpp, emulated_nccl.cpp and emulated_mpi.cpp, which stand in for the
+// CUDA runtime, NCCL and an MPI that reads GPUs: a test program that has them instead runs device_memory.cpp and
+// exchange/nccl.cpp without a GPU. The second half is what the other two need of the first.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shardmark::comm {
+
+/// Describes the GPUs of this process and what goes wrong with them.
+struct EmulatedGpus {
+  /// Holds the numbers of the GPUs that the process sees, in this order; on all ranks a number is the same GPU.
+  std::vector<int> visible = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::size_t memory = std::size_t{1} << 30;  ///< bytes of each GPU
+  int driver = CUDART_VERSION;                ///< CUDA version that it supports, 12040 for 12.4; 0: there is none
+  std::int64_t lost_after = -1;               ///< calls of CUDA and NCCL until the GPU is lost; -1: never
+};
+
+/// Begins anew with these GPUs: forgets work that is queued, an error that stays, and the current GPU. Memory remains.
+void set_emulated_gpus(const EmulatedGpus& gpus);
+
+/// Returns the calls that were made since set_emulated_gpus().
+std::int64_t emulated_calls();
+
+// For emulated_nccl.cpp and emulated_mpi.cpp.
+
+/// An EmulatedWork is a step that may run when all work in `after` has run. It returns true when it is done.
+struct EmulatedWork {
+  std::vector<std::shared_ptr<EmulatedWork>> after;
+  std::function<bool()> step;
+  bool done = false;
+
+  bool advance();
+};
+using EmulatedWorkPtr = std::shared_ptr<EmulatedWork>;
+
+/// Counts a call, and returns the error with which all calls end from now on.
+cudaError_t enter_emulated_cuda();
+
+/// Returns the number of a stream's GPU; -1 for a handle that is none.
+int emulated_gpu_of(cudaStream_t stream);
+
+/// Queues work behind that of the stream, and behind `also`.
+EmulatedWorkPtr push_emulated(cudaStream_t stream, std::function<bool()> step, const EmulatedWorkPtr& also = {});
+
+/// Runs the work and all that it is behind, until it is done; ends the process where a GPU would wait for ever.
+cudaError_t wait_for_emulated(const EmulatedWorkPtr& work);
+
+/// Is set by a step that is not done since a rank that it needs is lost.
+extern bool emulated_step_needs_lost_rank;
+
+/// Returns the number, among those that the process sees, of the current GPU, and what set_emulated_gpus() calls it.
+int current_emulated_gpu();
+int number_of_emulated_gpu(int gpu);
+
+/// Returns where NCCL and MPI can read and write bytes that kernels of GPU `gpu` can; null where these cannot.
+std::byte* seen_by_emulated_gpu(int gpu, const void* at, std::size_t bytes);
+
+/// Sets the error that stays where a GPU reads or writes what is not there, or not any more. Returns true.
+bool emulated_illegal_address();
+
+/// Returns this process's rank in MPI_COMM_WORLD.
+int emulated_rank();
+
+/// Is true from when a program asks whether MPI reads the memory of GPUs (MPIX_Query_cuda_support), until
+/// set_emulated_gpus(): an exchange that does not ask must not give it any.
+extern bool emulated_mpi_reads_gpus;
+
+/// Prints one line on stderr, in one piece: "emulated GPU: rank N: ...".
+void print_emulated(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+}  // namespace shardmark::comm
