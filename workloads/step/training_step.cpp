@@ -104,7 +104,6 @@ void send_vectors(GroupFlight& flight) {
     flight.rows.receive(layout.regions().of(vectors, VectorRegion::requested_rows));
     flight.rows.pool(vectors);
   }
-  Execution().fence("shardmark: the vectors are home");
 }
 
 void make_outputs(GroupFlight& flight, const StepInput& input) {
@@ -116,7 +115,6 @@ void make_outputs(GroupFlight& flight, const StepInput& input) {
       part(vectors, layout.regions().begin(VectorRegion::packed), layout.regions().end(VectorRegion::hot_partials)),
       vectors);
   if (flight.group.divides) flight.divide(input, layout.output_begin(), false, vectors);
-  exec.fence("shardmark: the outputs are complete");
 }
 
 void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArray<float>& gradients) {

@@ -122,5 +122,42 @@ TEST_F(SteadySteps, OfNarrowWiresAndGroupsAllocateNothing) {
   }
 }
 
+#ifdef SHARDMARK_EMULATED_DEVICE
+using Counts = kernels::emulated::Device::Counts;
+
+/// What a step of dense partials makes the device do, once all batches have been seen.
+Counts counts_of_a_step(const comm::Communicator& comm, const RunOptions& options, std::string_view planner) {
+  const placement::Plan plan = plan_of(planner, options, comm.size());
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const auto inputs = inputs_of(comm, options, *batches);
+  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+  tables.fill(options.row_values());
+  const auto ready = ready_case(comm, tables, plan, {.movement = {.transfer = placement::RowTransfer::dense_partials}},
+                                inputs.front());
+  for (int round = 0; round < 2; ++round)
+    for (const StepInput& input : inputs) training_step(ready->flight, input);
+  const Counts before = kernels::emulated::Device::get().counts();
+  training_step(ready->flight, inputs.front());
+  const Counts after = kernels::emulated::Device::get().counts();
+  return {after.launches - before.launches, after.copies_to_host - before.copies_to_host, after.waits - before.waits,
+          after.allocations - before.allocations};
+}
+
+/// These are the numbers of 2026-11-27, of which none may grow.
+TEST_F(SteadySteps, LaunchAndWaitNoMoreThanTheyDid) {
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::adagrad, true);
+  options.workload.ids = {};
+  const Counts most{.launches = 22, .copies_to_host = 2, .waits = 7, .allocations = 0};
+  for (const char* planner : {"table_wise", "row_wise"}) {
+    SCOPED_TRACE(planner);
+    const Counts counts = counts_of_a_step(comm_, options, planner);
+    EXPECT_LE(counts.launches, most.launches);
+    EXPECT_LE(counts.copies_to_host, most.copies_to_host);
+    EXPECT_LE(counts.waits, most.waits);
+    EXPECT_LE(counts.allocations, most.allocations);
+  }
+}
+#endif
+
 }  // namespace
 }  // namespace shardmark::workloads
