@@ -5,9 +5,8 @@
 
 namespace shardmark::kernels::emulated {
 
-/// Is where `new` takes its memory from in a test program that links guarded_heap.cpp: kernels fault when they touch
-/// it, and it is overwritten when it is freed, so that a copy that is still queued copies nonsense. Elsewhere, or
-/// unless SHARDMARK_EMULATED_HEAP is set, there is none.
+/// Is where `new` takes its memory from in preset `emulated`: it is overwritten when it is freed, so that a copy that
+/// is still queued copies nonsense. Where SHARDMARK_EMULATED_HEAP is set, kernels fault when they touch it.
 struct GuardedHeap {
   static bool holds(const void* pointer) { return functions != nullptr && functions->holds(pointer); }
   static void close() {
