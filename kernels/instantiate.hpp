@@ -13,8 +13,7 @@
 #define SHARDMARK_INSTANCE(...) template decltype(__VA_ARGS__) __VA_ARGS__;
 
 #if defined(SHARDMARK_EMULATED_DEVICE)
-#define SHARDMARK_ON_EACH_SPACE(INSTANCES) \
-  INSTANCES(Kokkos::DefaultHostExecutionSpace) INSTANCES(shardmark::kernels::emulated::Exec)
+#define SHARDMARK_ON_EACH_SPACE(INSTANCES) INSTANCES(shardmark::kernels::emulated::Exec)
 #elif defined(KOKKOS_ENABLE_CUDA)
 #define SHARDMARK_ON_EACH_SPACE(INSTANCES) INSTANCES(Kokkos::DefaultHostExecutionSpace) INSTANCES(Kokkos::Cuda)
 #else

@@ -5,16 +5,15 @@
 #include <random>
 
 #include "kernels/tensor_train/tt_keys.hpp"
+#include "kernels/test/bags.hpp"
 
 namespace shardmark::kernels {
 namespace {
 
-using Host = Kokkos::DefaultHostExecutionSpace;
+using test::Space;
 using Numbers = std::vector<std::int64_t>;
 
-Array<Host, std::int64_t> on_device_of(const Numbers& values) { return array_of(Host(), values, "values"); }
-
-Numbers on_host(const Array<Host, std::int64_t>& values) { return {values.data(), values.data() + values.extent(0)}; }
+Array<Space, std::int64_t> on_device_of(const Numbers& values) { return array_of(Space(), values, "values"); }
 
 const TensorTrainShape shape{.cores = 3, .p = {4, 3, 5}, .q = {1, 2, 2}, .r = {1, 2, 2, 1}};
 
@@ -52,15 +51,15 @@ TEST(TtKeys, IdsOfTheirBlocksAreListedWithTheirPositions) {
         offsets.push_back(std::ssize(ids));
       }
     }
-    const Host exec;
+    const Space exec;
     const auto on_device_blocks = array_of(exec, blocks, "blocks");
-    const Array<Host, std::int64_t> before("before", blocks.size() + 1);
-    count_tt_ids<Host>(exec, on_device_blocks, on_device_of(offsets), before);
-    ASSERT_EQ(on_host(before).back(), std::ssize(keys));
-    const Array<Host, std::int64_t> found("keys", keys.size()), at("positions", keys.size());
-    list_tt_ids<Host>(exec, on_device_blocks, on_device_of(offsets), before, on_device_of(ids), found, at);
-    EXPECT_EQ(on_host(found), keys);
-    EXPECT_EQ(on_host(at), positions);
+    const Array<Space, std::int64_t> before("before", blocks.size() + 1);
+    count_tt_ids<Space>(exec, on_device_blocks, on_device_of(offsets), before);
+    ASSERT_EQ(test::host(before).back(), std::ssize(keys));
+    const Array<Space, std::int64_t> found("keys", keys.size()), at("positions", keys.size());
+    list_tt_ids<Space>(exec, on_device_blocks, on_device_of(offsets), before, on_device_of(ids), found, at);
+    EXPECT_EQ(test::host(found), keys);
+    EXPECT_EQ(test::host(at), positions);
   }
 }
 
@@ -69,26 +68,26 @@ TEST(TtKeys, DistinctRowsAreListedWithTheirVectorsAndMarkTheirSlices) {
   const Numbers rows{0, 7, 59, 3, 3, 40};
   Numbers keys{1, 2, 9};
   for (std::size_t i = 0; i < rows.size(); ++i) keys.push_back((i < 3 ? 10 : 100) + rows[i]);
-  const Host exec;
-  UniqueRowsWorkspace<Host> workspace;
-  const auto unique = unique_rows<Host>(exec, on_device_of(keys), 200, workspace);
+  const Space exec;
+  UniqueRowsWorkspace<Space> workspace;
+  const auto unique = unique_rows<Space>(exec, on_device_of(keys), 200, workspace);
   const std::vector<TtRows> tts{{3, 3, 10, 0, 0, 4, {shape, false, 0}}, {6, 2, 100, 3, 12, 8, {shape, true, 60}}};
   const auto on_device_tts = array_of(exec, tts, "trains");
-  const Array<Host, std::int64_t> found("keys", 5), vectors("vectors", 5);
-  list_tt_rows<Host>(exec, unique, on_device_tts, found, vectors);
+  const Array<Space, std::int64_t> found("keys", 5), vectors("vectors", 5);
+  list_tt_rows<Space>(exec, unique, on_device_tts, found, vectors);
   const TtKeys second{shape, true, 60};
-  EXPECT_EQ(on_host(found), (Numbers{0, 7, 59, second(3), second(40)}));
-  EXPECT_EQ(on_host(vectors), (Numbers{0, 4, 8, 12, 20}));
+  EXPECT_EQ(test::host(found), (Numbers{0, 7, 59, second(3), second(40)}));
+  EXPECT_EQ(test::host(vectors), (Numbers{0, 4, 8, 12, 20}));
 
-  const Array<Host, std::int32_t> touched("touched", 24);
-  mark_tt_slices<Host>(exec, unique, on_device_tts, on_device_of({0, 12}), touched);
+  const Array<Space, std::int32_t> touched("touched", 24);
+  mark_tt_slices<Space>(exec, unique, on_device_tts, on_device_of({0, 12}), touched);
   std::vector<std::int32_t> expected(24);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto digits = shape.digits(rows[i]);
     const std::size_t first = i < 3 ? 0 : 12;
     for (const std::int64_t slice : {digits[0], 4 + digits[1], 7 + digits[2]}) expected[first + slice] = 1;
   }
-  EXPECT_EQ((std::vector<std::int32_t>(touched.data(), touched.data() + 24)), expected);
+  EXPECT_EQ(test::host(touched), expected);
 }
 
 }  // namespace
