@@ -52,24 +52,20 @@ class ParallelReduce<CombinedFunctor, RangePolicy<Traits...>, emulated::Exec> {
   ParallelReduce(const CombinedFunctor& functor, const Policy& policy, const Result& result)
       : functor_(functor), begin_(policy.begin()), end_(policy.end()), result_(result.data()) {}
   void execute() const {
-    emulated::Device::get().launch([self = *this] { self.run(); });
-    if (result_ == nullptr || emulated::Device::get().holds(result_)) return;
+    const bool for_host = result_ != nullptr && !emulated::Device::get().holds(result_);
+    if (!for_host) return emulated::Device::get().launch([self = *this] { self.run(self.result_); });
+    Bytes kept(functor_.get_reducer().value_size());  // as a kernel cannot write to the host
+    emulated::Device::get().launch([self = *this, to = kept.data()] { self.run(to); });
     emulated::Device::get().wait();
-    std::memcpy(static_cast<void*>(result_), kept().data(), functor_.get_reducer().value_size());
+    std::memcpy(static_cast<void*>(result_), kept.data(), kept.size());
   }
 
  private:
   using Bytes = std::vector<char, emulated::Malloc<char>>;
 
-  /// Holds the result for the host, which a kernel cannot write.
-  static Bytes& kept() {
-    static thread_local Bytes bytes(4096);
-    return bytes;
-  }
-  void run() const {
+  void run(void* result) const {
     const Reducer& reducer = functor_.get_reducer();
     const std::size_t size = reducer.value_size();
-    if (size > kept().size()) emulated::fail("the result of a reduction is too large");
     Bytes sum(size + 64), part(size + 64);
     const auto total = reinterpret_cast<Pointer>(sum.data()), of_block = reinterpret_cast<Pointer>(part.data());
     reducer.init(total);
@@ -84,8 +80,7 @@ class ParallelReduce<CombinedFunctor, RangePolicy<Traits...>, emulated::Exec> {
       reducer.join(total, of_block);
     });
     reducer.final(total);
-    if (result_ == nullptr) return;
-    std::memcpy(emulated::Device::get().holds(result_) ? static_cast<void*>(result_) : kept().data(), total, size);
+    if (result != nullptr) std::memcpy(result, total, size);
   }
 
   CombinedFunctor functor_;
@@ -106,21 +101,19 @@ class EmulatedScan {
   EmulatedScan(const Functor& functor, const Policy& policy, Value* total)
       : functor_(functor), begin_(policy.begin()), end_(policy.end()), total_(total) {}
   void execute() const {
-    emulated::Device::get().launch([self = *this] { self.run(); });
-    if (total_ == nullptr || emulated::Device::get().holds(total_)) return;
+    const bool for_host = total_ != nullptr && !emulated::Device::get().holds(total_);
+    if (!for_host) return emulated::Device::get().launch([self = *this] { self.run(self.total_); });
+    Values kept(1);  // as a kernel cannot write to the host
+    emulated::Device::get().launch([self = *this, to = kept.data()] { self.run(to); });
     emulated::Device::get().wait();
-    *total_ = kept();
+    *total_ = kept.front();
   }
 
  private:
-  static Value& kept() {
-    static thread_local Value value;
-    return value;
-  }
   void add(std::int64_t i, Value& value, bool final) const {
     emulated::call<typename Policy::work_tag>(functor_, static_cast<typename Policy::member_type>(i), value, final);
   }
-  void run() const {
+  void run(Value* total) const {
     const Reducer reducer{functor_};
     constexpr std::int64_t block = 3;
     const std::int64_t blocks = (end_ - begin_ + block - 1) / block;
@@ -149,7 +142,7 @@ class EmulatedScan {
       }
       for (std::int64_t i = last(b); i-- > first(b);) add(i, starts[i - first(b)], true);
     });
-    if (total_ != nullptr) (emulated::Device::get().holds(total_) ? *total_ : kept()) = before;
+    if (total != nullptr) *total = before;
   }
 
   Functor functor_;
