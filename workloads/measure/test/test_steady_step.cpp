@@ -27,9 +27,10 @@ class Watch {
   ~Watch() { Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr); }
 };
 
-/// What the steps over all batches allocate when each has been taken before.
-std::map<std::string, int> allocated_by_steady_steps(const comm::Communicator& comm, const RunOptions& options,
-                                                     const placement::Plan& plan, const Case& config) {
+/// Calls watched(inputs, flight) when each batch has been taken before.
+template <class Watched>
+auto in_steady_steps(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
+                     const Case& config, const Watched& watched) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
   const auto inputs = inputs_of(comm, options, *batches);
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
@@ -37,9 +38,17 @@ std::map<std::string, int> allocated_by_steady_steps(const comm::Communicator& c
   const auto ready = ready_case(comm, tables, plan, config, inputs.front());
   for (int round = 0; round < 2; ++round)
     for (const StepInput& input : inputs) training_step(ready->flight, input);
-  const Watch watch;
-  for (const StepInput& input : inputs) training_step(ready->flight, input);
-  return allocated;
+  return watched(inputs, ready->flight);
+}
+
+/// What the steps over all batches allocate then.
+std::map<std::string, int> allocated_by_steady_steps(const comm::Communicator& comm, const RunOptions& options,
+                                                     const placement::Plan& plan, const Case& config) {
+  return in_steady_steps(comm, options, plan, config, [](const std::vector<StepInput>& inputs, Flight& flight) {
+    const Watch watch;
+    for (const StepInput& input : inputs) training_step(flight, input);
+    return allocated;
+  });
 }
 
 TEST(SteadyStep, TheWatchSeesAllocations) {
@@ -125,22 +134,17 @@ TEST_F(SteadySteps, OfNarrowWiresAndGroupsAllocateNothing) {
 #ifdef SHARDMARK_EMULATED_DEVICE
 using Counts = kernels::emulated::Device::Counts;
 
-/// What a step of dense partials makes the device do, once all batches have been seen.
+/// What a step of dense partials makes the device do.
 Counts counts_of_a_step(const comm::Communicator& comm, const RunOptions& options, std::string_view planner) {
-  const placement::Plan plan = plan_of(planner, options, comm.size());
-  const auto batches = make_batch_source(options, [](const std::string&) {});
-  const auto inputs = inputs_of(comm, options, *batches);
-  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
-  tables.fill(options.row_values());
-  const auto ready = ready_case(comm, tables, plan, {.movement = {.transfer = placement::RowTransfer::dense_partials}},
-                                inputs.front());
-  for (int round = 0; round < 2; ++round)
-    for (const StepInput& input : inputs) training_step(ready->flight, input);
-  const Counts before = kernels::emulated::Device::get().counts();
-  training_step(ready->flight, inputs.front());
-  const Counts after = kernels::emulated::Device::get().counts();
-  return {after.launches - before.launches, after.copies_to_host - before.copies_to_host, after.waits - before.waits,
-          after.allocations - before.allocations};
+  return in_steady_steps(comm, options, plan_of(planner, options, comm.size()),
+                         {.movement = {.transfer = placement::RowTransfer::dense_partials}},
+                         [](const std::vector<StepInput>& inputs, Flight& flight) -> Counts {
+                           const Counts before = kernels::emulated::Device::get().counts();
+                           training_step(flight, inputs.front());
+                           const Counts after = kernels::emulated::Device::get().counts();
+                           return {after.launches - before.launches, after.copies_to_host - before.copies_to_host,
+                                   after.waits - before.waits, after.allocations - before.allocations};
+                         });
 }
 
 /// These are the numbers of 2026-11-27, of which none may grow.

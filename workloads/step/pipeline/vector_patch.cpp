@@ -48,7 +48,6 @@ void RowVersions::find_stale(GroupFlight& flight, std::int64_t seen, const Devic
           any |= updated(keys(p) + (p < exchanged_ids ? 0 : exchanged_keys)) > seen;
         stale(bag) = any ? 1 : 0;
       });
-  Execution().fence("shardmark: the host reads which bags are stale");
 }
 
 namespace {
