@@ -7,12 +7,8 @@
 
 namespace shardmark::workloads {
 
-/// Is where steps run: on threads of the host, in preset `cuda` too as yet; in preset `emulated` on its device.
-#ifdef SHARDMARK_EMULATED_DEVICE
+/// Is where steps run: the GPU of preset `cuda`, the emulated device of preset `emulated`, else threads of the host.
 using Execution = kernels::DefaultSpace;
-#else
-using Execution = Kokkos::DefaultHostExecutionSpace;
-#endif
 
 /// Says whether the host, and so MPI, can reach the arrays of a step.
 inline constexpr bool host_reaches_arrays = kernels::in_host_memory<Execution>;
