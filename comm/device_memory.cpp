@@ -2,6 +2,7 @@
 #include "comm/device_memory.hpp"
 
 #include "comm/mpi_error.hpp"
+#include "reference/error.hpp"
 
 #ifdef SHARDMARK_WITH_CUDA
 
@@ -87,6 +88,23 @@ std::string no_own_gpus(const Communicator& comm) {
   return {};
 }
 
+bool built_for_gpus() { return true; }
+
+GpuMemory gpu_memory(const Communicator& comm) {
+  if (const std::string reason = no_gpus(comm); !reason.empty()) throw InputError(reason);
+  const auto own = agree(comm, [&] {
+    select_gpu(comm);
+    std::size_t free = 0, total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return std::pair(own_gpu(comm), static_cast<std::int64_t>(free));
+  });
+  const auto gpus = all_gather(comm, own.first);
+  GpuMemory memory{.free = own.second, .sharers = {}};
+  for (int rank = 0; rank < comm.size(); ++rank)
+    if (gpus[rank] == own.first) memory.sharers.push_back(rank);
+  return memory;
+}
+
 std::vector<std::string> gpu_names() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) return {};
@@ -163,6 +181,8 @@ constexpr std::string_view no_cuda = "this build has no CUDA";
 
 std::string no_gpus(const Communicator&) { return std::string(no_cuda); }
 std::string no_own_gpus(const Communicator&) { return std::string(no_cuda); }
+bool built_for_gpus() { return false; }
+GpuMemory gpu_memory(const Communicator&) { throw InputError(std::string(no_cuda)); }
 std::vector<std::string> gpu_names() { return {}; }
 int gpu_of_rank(const Communicator&) { return -1; }
 void select_gpu(const Communicator&) {}

@@ -21,6 +21,18 @@ std::string no_gpus(const Communicator& comm);
 /// Collective.
 std::string no_own_gpus(const Communicator& comm);
 
+/// Says whether this program's kernels run on GPUs.
+bool built_for_gpus();
+
+/// Describes the memory of the GPU that a rank takes.
+struct GpuMemory {
+  std::int64_t free = 0;     ///< bytes that nothing has taken yet
+  std::vector<int> sharers;  ///< the ranks that take this GPU, itself among them
+};
+
+/// Returns that of this rank's GPU. Where no_gpus() gives a reason, it throws InputError with it. Collective.
+GpuMemory gpu_memory(const Communicator& comm);
+
 /// Returns the names of this node's GPUs, such as "NVIDIA H200"; empty where CUDA sees none.
 std::vector<std::string> gpu_names();
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/array.hpp"
+#include "kernels/mark.hpp"
 #include "kernels/row_setting.hpp"
 
 namespace shardmark::kernels {
@@ -27,21 +28,11 @@ double seconds(const Exec& exec, const Body& body) {
 /// Does the same by the device's own clock: the two fences would add 8 to 12 us, as long as a small kernel takes.
 template <class Body>
 double seconds(const Kokkos::Cuda& exec, const Body& body) {
-  struct Event {
-    cudaEvent_t event = nullptr;
-    Event() { KOKKOS_IMPL_CUDA_SAFE_CALL(cudaEventCreate(&event)); }
-    ~Event() { cudaEventDestroy(event); }
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-  };
-  const Event begin, end;
-  KOKKOS_IMPL_CUDA_SAFE_CALL(cudaEventRecord(begin.event, exec.cuda_stream()));
+  Mark<Kokkos::Cuda> begin, end;
+  begin.set(exec);
   body();
-  KOKKOS_IMPL_CUDA_SAFE_CALL(cudaEventRecord(end.event, exec.cuda_stream()));
-  KOKKOS_IMPL_CUDA_SAFE_CALL(cudaEventSynchronize(end.event));
-  float milliseconds = 0;
-  KOKKOS_IMPL_CUDA_SAFE_CALL(cudaEventElapsedTime(&milliseconds, begin.event, end.event));
-  return static_cast<double>(milliseconds) * 1e-3;
+  end.set(exec);
+  return end.seconds_since(begin);
 }
 #endif
 

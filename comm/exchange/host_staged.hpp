@@ -31,9 +31,4 @@ class HostStaged : public Exchange {
   KeptMemory received_{KeptMemory::Place::pinned_host};
 };
 
-/// Returns an exchange that carries GPU memory: the one that is given, staged where it reads memory of hosts alone.
-inline std::unique_ptr<Exchange> for_gpus(const Communicator& comm, std::unique_ptr<Exchange> exchange) {
-  return exchange->reads_gpus() ? std::move(exchange) : std::make_unique<HostStaged>(comm, std::move(exchange));
-}
-
 }  // namespace shardmark::comm

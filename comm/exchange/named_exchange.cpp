@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "comm/device_memory.hpp"
 #include "comm/exchange/exchanges.hpp"
 #include "reference/error.hpp"
 #include "reference/named.hpp"
@@ -36,6 +37,18 @@ std::string NamedExchange::name() const {
 std::unique_ptr<Exchange> NamedExchange::make(const Communicator& comm) const {
   require_usable(comm, *this);
   return choice->make(comm, number);
+}
+
+std::unique_ptr<Exchange> NamedExchange::make_for_gpus(const Communicator& comm) const {
+  if (choice->chooses) return automatic_for_gpus(comm).make(comm);
+  auto exchange = make(comm);
+  return exchange->reads_gpus() ? std::move(exchange) : std::make_unique<HostStaged>(comm, std::move(exchange));
+}
+
+NamedExchange default_exchange() { return exchange_named(built_for_gpus() ? "auto" : placement::library_exchange); }
+
+NamedExchange automatic_for_gpus(const Communicator& comm) {
+  return exchange_named(Nccl::unusable(comm).empty() ? "nccl" : "host_staged");
 }
 
 NamedExchange exchange_named(std::string_view text) {

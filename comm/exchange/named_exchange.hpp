@@ -25,11 +25,21 @@ struct NamedExchange {
 
   /// Makes the exchange. Throws InputError, the same on all ranks, with the reason when they cannot use it. Collective.
   std::unique_ptr<Exchange> make(const Communicator& comm) const;
+  /// Makes one that carries GPU memory: for one that chooses automatic_for_gpus(); for one that reads memory of hosts
+  /// alone, it staged there.
+  std::unique_ptr<Exchange> make_for_gpus(const Communicator& comm) const;
 };
 
 /// Returns the exchange that `text` names. Throws InputError for an unknown name, printing the valid ones, and for a
 /// number that does not fit or that the choice does not take.
 NamedExchange exchange_named(std::string_view text);
+
+/// Returns the exchange of steps for which nobody names one: the library's, or `auto` where kernels run on GPUs.
+NamedExchange default_exchange();
+
+/// Returns the exchange of GPU memory that `auto` stands for: nccl where each rank has a GPU of its own, else
+/// host_staged. Collective.
+NamedExchange automatic_for_gpus(const Communicator& comm);
 
 /// Returns all exchanges of the table, with their default numbers.
 std::vector<NamedExchange> all_exchanges();

@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new FailuresOnly(rank));
+    GTEST_FLAG_SET(output, "");  // a file, which rank 0 writes
   }
   int failed = 0;
   {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Usage: table.py FOLDER, or table.py --sizes, --launches or --metrics. Prints what `borrowed` found in the folder: tests, a row per
+"""Usage: table.py FOLDER, or table.py --sizes, --steps, --launches or --metrics. Prints what `borrowed` found in the folder: tests, a row per
 kernel and case, a row per launch that ncu looked at. --sizes: what it measures, a line "CASE BATCH_TIMES FILTER" each.
 --launches: what ncu looks at, "NAME BATCH_TIMES FILTER LAUNCHES_BEFORE LAUNCHES" each. --metrics: what it is asked for."""
 import csv
@@ -19,6 +19,10 @@ LAUNCHES = (("lookup", "a", LOOKUP, 3, 1), ("lookup", "d", LOOKUP, 3, 1), ("back
 METRICS = {"us": "gpu__time_duration.sum", "MB": "dram__bytes.sum", "memory %": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
            "L2 %": "lts__throughput.avg.pct_of_peak_sustained_elapsed", "warps %": "sm__warps_active.avg.pct_of_peak_sustained_active",
            "issue %": "smsp__issue_active.avg.pct_of_peak_sustained_active", "registers": "launch__registers_per_thread"}
+# Of steps, with one rank: a name, and the arguments of the program.
+STEPS = {"kaggle": "run criteo-kaggle --batch 65536", "kaggle-8192": "run criteo-kaggle --batch 8192",
+         "kaggle-staged": "run criteo-kaggle --batch 65536 --exchange host_staged",
+         "kaggle-dlrm": "run criteo-kaggle --batch 65536 --dense dlrm", "dcnv2": "run dlrm-dcnv2 --scale 1/8 --batch 8192"}
 UNITS = {"us": 1e-3, "MB": 1e-6}  # ncu gives nanoseconds and bytes
 HEAD = ("kernel", "us", "GB/s", "PyTorch us", "times", "share of ceilings")
 
@@ -148,6 +152,10 @@ def page(folder):
 def main(argument):
     if argument == "--sizes":
         sizes()
+        return
+    if argument == "--steps":
+        for name, arguments in STEPS.items():
+            print(name, arguments)
         return
     if argument == "--launches":
         for name, case, kernel, before, count in LAUNCHES:

@@ -35,7 +35,7 @@ ComputeThreads::ComputeThreads(const comm::Communicator& world, const comm::Affi
 
 ComputeThreads::~ComputeThreads() = default;
 
-std::int64_t compute_thread_count() { return Execution().concurrency(); }
+std::int64_t compute_thread_count() { return Kokkos::DefaultHostExecutionSpace().concurrency(); }
 
 std::string kokkos_version() {
   return fmt::format("{}.{}.{}", KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100);

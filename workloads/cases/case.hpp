@@ -15,7 +15,7 @@ namespace shardmark::workloads {
 /// Is one of the combinations that compare tries: how the data of a plan move, and how its tables are stored.
 struct Case {
   placement::Movement movement = {.transfer = placement::RowTransfer::automatic};
-  comm::NamedExchange exchange = comm::exchange_named(placement::library_exchange);
+  comm::NamedExchange exchange = comm::default_exchange();
   placement::TableGroups groups = {};
   Async async = {};
   std::optional<Storage> storage = {};  ///< of every table; absent: as the workload says

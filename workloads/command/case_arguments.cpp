@@ -9,6 +9,7 @@
 #include <cmath>
 #include <memory>
 
+#include "comm/device_memory.hpp"
 #include "comm/placement/exchange_shapes.hpp"
 #include "reference/named.hpp"
 #include "reference/number.hpp"
@@ -28,8 +29,10 @@ std::string check_positive(const std::string& text) {
 }
 
 /// `compare` tries these when it is not told: the library's; the one that chooses among the others by their messages,
-/// since all of them would take most of the time; and the one by loads, which spares steps more than messages.
+/// since all of them would take most of the time; and the one by loads, which spares steps more than messages. On GPUs
+/// those that read their memory.
 std::vector<std::string> usual_exchanges() {
+  if (comm::built_for_gpus()) return {"auto", "host_staged"};
   std::vector<std::string> usual;
   for (const placement::ExchangeShape& shape : placement::exchange_shapes)
     if (shape.chooses || shape.by_loads || shape.name == placement::library_exchange) usual.emplace_back(shape.name);

@@ -10,6 +10,7 @@
 #include "results/modes.hpp"
 #include "results/statistics.hpp"
 #include "results/tensor_train_fields.hpp"
+#include "workloads/batches/compute_threads.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/measure/case_predictions.hpp"
 #include "workloads/measure/memory.hpp"
@@ -100,7 +101,7 @@ results::CaseRecord case_record(const Job& job, std::size_t number, const CaseSt
   record.details = schedule_options(job.options);
   record.details[results::plan_digest_field] = state.plan_digest;
   record.ranks = job.comm.size();
-  record.threads = Execution().concurrency();
+  record.threads = compute_thread_count();
   record.step_ms = state.step_time();
   record.samples_per_s = results::samples_per_second(job.options.workload.global_batch, record.step_ms.median);
   const auto paths = paths_of(state, record.step_ms.median);

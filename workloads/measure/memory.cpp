@@ -13,6 +13,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/device_memory.hpp"
 #include "comm/placement/cost/buffers.hpp"
 #include "comm/placement/memory_fit.hpp"
 #include "comm/placement/statistics/expected_counts.hpp"
@@ -287,8 +288,8 @@ double reference_bytes(const RunOptions& options, std::int64_t batches, std::int
 
 }  // namespace
 
-double memory_needed(const comm::Communicator& comm, const Plan& plan, const RunOptions& options,
-                     std::span<const Case> cases) {
+NeededMemory memory_needed(const comm::Communicator& comm, const Plan& plan, const RunOptions& options,
+                           std::span<const Case> cases) {
   const Workload& workload = options.workload;
   const auto counts_of = [&](std::int64_t samples) {
     return placement::expected_counts(plan, workload.tables, workload.features, samples,
@@ -311,9 +312,9 @@ double memory_needed(const comm::Communicator& comm, const Plan& plan, const Run
   }
   const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
   const double read = options.data.reading == DataReading::steps ? flights * bytes_of_batch(outputs / 4, ids) : 0.0;
-  return table_bytes(plan, workload.tables)[comm.rank()] + largest_case + read +
-         input_bytes(options, {batches, samples, outputs, ids}) + reference_bytes(options, batches, samples, versions) +
-         dense_bytes(options, plan.ranks, samples);
+  return {.arrays = table_bytes(plan, workload.tables)[comm.rank()] + largest_case + read +
+                    input_bytes(options, {batches, samples, outputs, ids}),
+          .host = reference_bytes(options, batches, samples, versions) + dense_bytes(options, plan.ranks, samples)};
 }
 
 namespace {
@@ -334,6 +335,34 @@ std::int64_t memory_of_node(const comm::Communicator& comm) {
   for (int r = 0; r < comm.size(); ++r)
     if (!kernels[r].empty() && kernels[r] == kernels[comm.rank()]) nodes.insert(comm.node_of(r));
   return comm::agree(comm, [&] { return memory_available(static_cast<int>(nodes.size())); });
+}
+
+namespace {
+
+/// Is a memory that some ranks share: that of their node, or of their GPU.
+struct SharedMemory {
+  std::string name;          ///< "node"
+  std::vector<int> sharers;  ///< with this rank
+  double available = 0.0;
+};
+
+SharedMemory node_memory(const comm::Communicator& comm) {
+  const auto ranks = comm.ranks_of(comm.node_of(comm.rank()));
+  return {"node", {ranks.begin(), ranks.end()}, static_cast<double>(memory_of_node(comm))};
+}
+
+/// Returns the memory that arrays of steps lie in.
+SharedMemory array_memory(const comm::Communicator& comm) {
+  if (!comm::built_for_gpus()) return node_memory(comm);
+  const comm::GpuMemory gpu = comm::gpu_memory(comm);
+  return {"GPU", gpu.sharers, static_cast<double>(gpu.free)};
+}
+
+}  // namespace
+
+std::int64_t memory_of_rank(const comm::Communicator& comm) {
+  const SharedMemory memory = array_memory(comm);
+  return static_cast<std::int64_t>(memory.available) / std::ssize(memory.sharers);
 }
 
 double most_flights(const Async& async) {
@@ -383,53 +412,62 @@ std::vector<double> table_bytes(const placement::Plan& plan, const std::vector<T
 
 void require_memory(const comm::Communicator& comm, double bytes_per_rank, std::string_view command,
                     std::string_view remedy) {
-  const auto available = static_cast<double>(memory_of_node(comm));
+  const SharedMemory memory = array_memory(comm);
   comm::agree(comm, [&] {
-    const double needed = bytes_per_rank * comm.node_size();
-    if (needed > available)
-      throw InputError(fmt::format("{}: {} ranks of a node need {:.1f} GB, it has {:.1f}; use {}", command,
-                                   comm.node_size(), needed * 1e-9, available * 1e-9, remedy));
+    const double needed = bytes_per_rank * static_cast<double>(memory.sharers.size());
+    if (needed > memory.available)
+      throw InputError(fmt::format("{}: {} ranks of a {} need {:.1f} GB, it has {:.1f}; use {}", command,
+                                   memory.sharers.size(), memory.name, needed * 1e-9, memory.available * 1e-9, remedy));
   });
 }
 
 namespace {
 
-/// Returns the smallest N with which a node that needs `needed` bytes, `tables` of them for tables of 1/scale of their
-/// rows, has enough of them with --scale 1/N; 0: no N is enough.
+/// Returns the smallest N with which a memory of which `needed` bytes are wanted, `tables` of them for tables of
+/// 1/scale of their rows, has enough of them with --scale 1/N; 0: no N is enough.
 std::int64_t scale_that_fits(double needed, double tables, double available, std::int64_t scale) {
   const double left_for_tables = available - (needed - tables);
   if (left_for_tables <= 0.0) return 0;
-  return static_cast<std::int64_t>(std::ceil(static_cast<double>(scale) * tables / left_for_tables));
+  return std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(std::ceil(static_cast<double>(scale) * tables / left_for_tables)));
+}
+
+/// Throws unless the memory has what its ranks need, `own` bytes on this one. tables: bytes of the tables in it, by
+/// rank; empty: it holds none.
+void require_fit_in(const comm::Communicator& comm, const SharedMemory& memory, const Plan& plan,
+                    const RunOptions& options, double own, const std::vector<double>& tables) {
+  const auto needed = comm::all_gather(comm, own);
+  double of_all = 0.0, of_tables = 0.0;
+  for (const int r : memory.sharers) {
+    of_all += needed[r];
+    of_tables += tables.empty() ? 0.0 : tables[r];
+  }
+  const auto room = comm::all_gather(comm, memory.available - of_all);
+  const auto scales = comm::all_gather(
+      comm, room[comm.rank()] >= 0.0 ? std::int64_t{1}
+                                     : scale_that_fits(of_all, of_tables, memory.available, options.workload.scale));
+  const std::int64_t scale = std::ranges::count(scales, 0) > 0 ? 0 : std::ranges::max(scales);
+  comm::agree(comm, [&] {
+    const int rank = comm.rank();
+    if (room[rank] >= 0.0) return;
+    throw InputError(
+        fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its {}, which has {:.1f} GB "
+                    "left; {}; or use more nodes, another plan, {}",
+                    plan.name, own * 1e-9, of_all * 1e-9, memory.name, memory.available * 1e-9,
+                    placement::relief(plan, options.workload.tables, rank, room),
+                    scale > 0 ? fmt::format("or --scale 1/{}, which fits", scale) : "or a smaller --batch"));
+  });
 }
 
 }  // namespace
 
 void require_memory(const comm::Communicator& comm, const placement::Plan& plan, const RunOptions& options,
                     std::span<const Case> cases) {
-  const auto needed = comm::all_gather(comm, memory_needed(comm, plan, options, cases));
-  const auto available = comm::all_gather(comm, static_cast<double>(memory_of_node(comm)));
+  const NeededMemory needed = memory_needed(comm, plan, options, cases);
   const auto tables = table_bytes(plan, options.workload.tables);
-  std::int64_t scale = 1;
-  for (int n = 0; n < comm.nodes() && scale > 0; ++n) {
-    double of_all = 0.0, of_tables = 0.0;
-    for (const int r : comm.ranks_of(n)) of_all += needed[r], of_tables += tables[r];
-    const std::int64_t of_node =
-        scale_that_fits(of_all, of_tables, available[comm.ranks_of(n).front()], options.workload.scale);
-    scale = of_node == 0 ? 0 : std::max(scale, of_node);
-  }
-  std::vector<double> of_node(static_cast<std::size_t>(comm.nodes())), room;
-  for (int r = 0; r < comm.size(); ++r) of_node[comm.node_of(r)] += needed[r];
-  for (int r = 0; r < comm.size(); ++r) room.push_back(available[r] - of_node[comm.node_of(r)]);
-  comm::agree(comm, [&] {
-    const int rank = comm.rank();
-    if (room[rank] >= 0.0) return;
-    throw InputError(
-        fmt::format("plan {} needs {:.1f} GB of memory on this rank and {:.1f} GB on its node, which has {:.1f} GB "
-                    "left; {}; or use more nodes, another plan, {}",
-                    plan.name, needed[rank] * 1e-9, of_node[comm.node_of(rank)] * 1e-9, available[rank] * 1e-9,
-                    placement::relief(plan, options.workload.tables, rank, room),
-                    scale > 0 ? fmt::format("or --scale 1/{}, which fits", scale) : "or a smaller --batch"));
-  });
+  if (!comm::built_for_gpus()) return require_fit_in(comm, node_memory(comm), plan, options, needed.all(), tables);
+  require_fit_in(comm, array_memory(comm), plan, options, needed.arrays, tables);
+  require_fit_in(comm, node_memory(comm), plan, options, needed.host, {});
 }
 
 }  // namespace shardmark::workloads

@@ -96,7 +96,7 @@ std::string memory_beyond(const comm::Communicator& comm, const CaseSetup& setup
   unchecked.requested.checked_steps = unchecked.plans.front().options.checked_steps = 0;
   unchecked.requested.batches = unchecked.plans.front().options.batches = 1;
   const double needed =
-      memory_needed(comm, unchecked.planned().plan, unchecked.planned().options, std::array{unchecked.config()});
+      memory_needed(comm, unchecked.planned().plan, unchecked.planned().options, std::array{unchecked.config()}).all();
   double actual = 0.0;
   {
     const CountedArrays counted;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <set>
 
-#include "comm/exchange/host_staged.hpp"
 #include "comm/node_memory.hpp"
 #include "kernels/lookup/bag_divisor.hpp"
 #include "workloads/step/watchdog.hpp"
@@ -30,8 +29,7 @@ bool lie_at_home(const Group& group) {
 }
 
 std::unique_ptr<comm::Exchange> make_exchange(const comm::Communicator& comm, const comm::NamedExchange& named) {
-  auto exchange = named.make(comm);
-  return host_reaches_arrays ? std::move(exchange) : comm::for_gpus(comm, std::move(exchange));
+  return host_reaches_arrays ? named.make(comm) : named.make_for_gpus(comm);
 }
 
 /// Sets what follows from the layout and the modes. Collective.
@@ -91,7 +89,7 @@ std::string Embedding::picked() const {
   std::set<std::string> names;
   if (!config_.exchange.choice->chooses) return {};
   for (const auto& group : groups_) {
-    names.insert(group->exchange->picked());
+    names.insert(host_reaches_arrays ? group->exchange->picked() : comm::automatic_for_gpus(comm_).name());
     if (group->at_home) names.insert("vectors at home");
   }
   names.erase("");

@@ -56,7 +56,7 @@ class Embedding {
   Wire& wire() { return wire_; }
 
   /// Returns what an exchange that chooses among others chose (Exchange::picked()), of each group that differs, and
-  /// whether vectors lie at home beside it.
+  /// whether vectors lie at home beside it. Collective.
   std::string picked() const;
   /// Returns what dedup auto chose for rows that travel one by one; empty for other dedups or without such rows.
   std::string picked_dedup() const;

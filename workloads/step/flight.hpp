@@ -113,11 +113,26 @@ class Flight {
   /// others communicate (comm's ProgressThread). Collective.
   template <class Body>
   void each(PhaseCosts& costs, Phase first, Phase last, const Body& body) {
+    if (first == Phase::input_dist) marks_.clear();  // of a batch that was prepared and not taken
+    marks_.begin();
     interleave(embedding_.progress(), costs, std::ssize(groups_), [&](std::int64_t group) {
-      PhaseClock clock(costs, embedding_.progress(), first, last);
+      PhaseClock clock(costs, marks_, embedding_.progress(), first, last);
       body(*groups_[group], group, clock);
     });
   }
+
+  /// Calls body() as the dense phase.
+  template <class Body>
+  auto dense(PhaseCosts& costs, const Body& body) {
+    marks_.begin();
+    PhaseClock clock(costs, marks_, embedding_.progress(), Phase::dense, Phase::dense);
+    auto result = body();
+    clock.end(Phase::dense);
+    return result;
+  }
+
+  /// Completes the seconds of the phases of a step that has ended.
+  void charge(PhaseCosts& costs) { marks_.charge(costs); }
 
   /// Return the number of groups, and what the batch makes of a group's tables.
   std::int64_t groups() const { return std::ssize(groups_); }
@@ -144,6 +159,7 @@ class Flight {
  private:
   Embedding& embedding_;
   std::vector<std::unique_ptr<GroupFlight>> groups_;
+  PhaseMarks marks_;
 };
 
 }  // namespace shardmark::workloads

@@ -8,10 +8,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/exchange/progress_thread.hpp"
 #include "comm/exchange/sent_bytes.hpp"
+#include "kernels/mark.hpp"
 #include "reference/phase.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/step/watchdog.hpp"
 
 namespace shardmark::workloads {
@@ -54,19 +57,53 @@ class Region {
   bool nests_;
 };
 
+/// Times the phases of a step whose kernels run on a device while the host goes on: between two marks runs what was
+/// launched between them. Where groups take turns, that of a group which still communicates counts for the phase of the
+/// other one; where several threads prepare batches, what they launch meanwhile counts too.
+class PhaseMarks {
+ public:
+  /// Sets a mark at which no phase ends.
+  void begin() { set(phase_count); }
+  void end(Phase phase) { set(index_of(phase)); }
+
+  void clear() { used_ = 0; }
+
+  /// Adds the seconds up to each mark to the phase that ended there, and forgets the marks. It waits for the last.
+  void charge(PhaseCosts& costs) {
+    for (std::size_t m = 1; m < used_; ++m)
+      if (phases_[m] < phase_count) costs.seconds[phases_[m]] += marks_[m].seconds_since(marks_[m - 1]);
+    clear();
+  }
+
+ private:
+  void set(std::size_t phase) {
+    if (used_ == marks_.size()) marks_.emplace_back(), phases_.emplace_back();
+    marks_[used_].set(Execution());
+    phases_[used_++] = phase;
+  }
+
+  std::vector<kernels::Mark<Execution>> marks_;  ///< more than `used_`: a step like one before makes none
+  std::vector<std::size_t> phases_;
+  std::size_t used_ = 0;
+};
+
 /// Charges the time between two calls to the phase that ends, less what other tasks of the progress thread computed
-/// meanwhile, and enters the next, the last of which is `last`.
+/// meanwhile, and enters the next, the last of which is `last`. On a device it leaves the time to marks.
 class PhaseClock {
  public:
-  PhaseClock(PhaseCosts& costs, const comm::ProgressThread& progress, Phase first, Phase last)
-      : costs_(costs), progress_(progress), last_(last), since_(progress.now()) {
+  PhaseClock(PhaseCosts& costs, PhaseMarks& marks, const comm::ProgressThread& progress, Phase first, Phase last)
+      : costs_(costs), marks_(marks), progress_(progress), last_(last), since_(progress.now()) {
     begin(index_of(first));
   }
 
   void end(Phase phase) {
-    const double now = progress_.now();
-    costs_.seconds[index_of(phase)] += now - since_;
-    since_ = now;
+    if constexpr (host_reaches_arrays) {
+      const double now = progress_.now();
+      costs_.seconds[index_of(phase)] += now - since_;
+      since_ = now;
+    } else {
+      marks_.end(phase);
+    }
     region_.reset();
     const auto next = index_of(phase) + 1;
     if (phase != last_)
@@ -82,6 +119,7 @@ class PhaseClock {
   }
 
   PhaseCosts& costs_;
+  PhaseMarks& marks_;
   const comm::ProgressThread& progress_;
   Phase last_;
   double since_;

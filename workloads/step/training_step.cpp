@@ -12,7 +12,6 @@ namespace shardmark::workloads {
 
 PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& dense) {
   PhaseCosts costs;
-  const comm::ProgressThread& progress = flight.embedding().progress();
   const Fault fault = flight.embedding().fault();
   flight.each(costs, Phase::input_dist, Phase::output_dist, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
     const auto end = [&](Phase phase) {
@@ -26,9 +25,8 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
     output_dist(group, input);  // pooled vectors home to their samples
     end(Phase::output_dist);
   });
-  PhaseClock dense_clock(costs, progress, Phase::dense, Phase::dense);
-  const auto gradients = dense.run(input, flight, costs);  // outputs to their gradients
-  dense_clock.end(Phase::dense);
+  const auto gradients =
+      flight.dense(costs, [&] { return dense.run(input, flight, costs); });  // outputs to their gradients
   const kernels::UpdateStep now = flight.embedding().tables().next_step();
   flight.each(costs, Phase::grad_dist, Phase::update, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
     grad_dist(group, input, gradients);  // the inverse way
@@ -41,6 +39,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
     commit_fault(fault, Phase::update, group);
   });
 
+  flight.charge(costs);
   costs.count(flight.sent());
   return costs;
 }

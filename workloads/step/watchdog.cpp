@@ -9,7 +9,7 @@
 
 #include "comm/affinity.hpp"
 #include "comm/session.hpp"
-#include "workloads/batches/execution.hpp"
+#include "workloads/batches/compute_threads.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -71,7 +71,7 @@ void Watchdog::watch() {
 }
 
 comm::Waiting waiting_beside_compute(const comm::Communicator& comm) {
-  const bool has_core = comm::threads_for_rank(comm, comm::observed_affinity()) > Execution().concurrency();
+  const bool has_core = comm::threads_for_rank(comm, comm::observed_affinity()) > compute_thread_count();
   const bool alone = comm::mpi_threads_given() != comm::MpiThreads::several;
   return comm::common_waiting(comm, has_core ? comm::Waiting::poll
                                     : alone  ? comm::Waiting::sleep

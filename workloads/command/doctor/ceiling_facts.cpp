@@ -17,7 +17,7 @@ constexpr double sweep_seconds = 0.5;
 
 /// Small, so that they take a few seconds, and smaller where memory is short.
 RateSizes sizes_of(const comm::Communicator& world) {
-  const std::int64_t room = memory_of_node(world) / 4 / world.node_size();
+  const std::int64_t room = memory_of_rank(world) / 4;
   const std::int64_t table =
       comm::all_reduce(world, std::clamp<std::int64_t>(room, 1 << 20, 512 << 20), comm::Reduce::min);
   return {.array_bytes = static_cast<std::uint64_t>(table / 8),

@@ -260,7 +260,7 @@ TEST_F(AddedStorages, IsInTheMemoryCheckAndInPlans) {
     const ShardedTables kept(plan, tables, options.workload.features, world_.rank());
     EXPECT_EQ(placement::loads_of(plan, tables).front().bytes(), table_bytes(plan, tables).front());
     return std::pair(static_cast<double>(allocated - before),
-                     memory_needed(world_, plan, options, std::vector<Case>(1)));
+                     memory_needed(world_, plan, options, std::vector<Case>(1)).all());
   };
   const auto of_dense = allocated_and_needed(dense), of_halves = allocated_and_needed(with_storage(dense, halves));
   Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);

@@ -19,10 +19,9 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Returns the bytes that a rank may use: its share of what its node has left; of the rank with least.
+/// Returns the bytes that a rank may use, of the rank with least.
 double memory_per_rank(const comm::Communicator& world) {
-  const auto own = static_cast<double>(memory_of_node(world)) / world.node_size();
-  return comm::all_reduce(world, own, comm::Reduce::min);
+  return comm::all_reduce(world, static_cast<double>(memory_of_rank(world)), comm::Reduce::min);
 }
 
 /// Returns the share of a rank in the last-level caches of its node; of the rank with least.

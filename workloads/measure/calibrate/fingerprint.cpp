@@ -13,7 +13,7 @@
 #include "datasets/value_table.hpp"
 #include "results/build_info.hpp"
 #include "results/machine.hpp"
-#include "workloads/batches/execution.hpp"
+#include "workloads/batches/compute_threads.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -49,8 +49,8 @@ Fingerprint fingerprint_of(const comm::Communicator& world) {
   const std::string words = fmt::format(
       "{}; {} ranks per node, {}; {} threads per rank; {}; shardmark {} by {} {}", fmt::join(different, " and "),
       fmt::join(sizes, " or "), world.nodes() > 1 ? "several nodes" : "one node",
-      comm::all_reduce(world, static_cast<std::int64_t>(Execution().concurrency()), comm::Reduce::max), mpi_version(),
-      results::build_info().version, results::build_info().compiler, results::build_info().flags);
+      comm::all_reduce(world, compute_thread_count(), comm::Reduce::max), mpi_version(), results::build_info().version,
+      results::build_info().compiler, results::build_info().flags);
   return {words, digits_of(words)};
 }
 

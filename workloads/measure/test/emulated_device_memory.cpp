@@ -14,6 +14,8 @@ using shardmark::comm::KeptMemory;
 
 std::string shardmark::comm::no_gpus(const Communicator&) { return "the emulated device is none of CUDA"; }
 std::string shardmark::comm::no_own_gpus(const Communicator& comm) { return no_gpus(comm); }
+bool shardmark::comm::built_for_gpus() { return false; }
+shardmark::comm::GpuMemory shardmark::comm::gpu_memory(const Communicator&) { return {}; }
 std::vector<std::string> shardmark::comm::gpu_names() { return {"emulated device"}; }
 int shardmark::comm::gpu_of_rank(const Communicator&) { return 0; }
 void shardmark::comm::select_gpu(const Communicator&) {}

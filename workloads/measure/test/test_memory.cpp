@@ -96,7 +96,7 @@ void check_estimate(const comm::Communicator& comm, const RunOptions& options, c
       check_prediction(comm, options, plan, movement, actual - inputs);
     RunOptions unchecked = options;  // without the reference, which this does not run
     unchecked.checked_steps = 0;
-    const double needed = memory_needed(comm, plan, unchecked, std::array{movement});
+    const double needed = memory_needed(comm, plan, unchecked, std::array{movement}).all();
     EXPECT_LE(actual, needed) << planner << " " << movement.name();
     EXPECT_LE(comm::all_reduce(comm, needed, comm::Reduce::max), 3 * comm::all_reduce(comm, actual, comm::Reduce::max))
         << planner << " " << movement.name();
@@ -234,7 +234,7 @@ void check_growth(const comm::Communicator& comm, const RunOptions& options, std
   // Of MPI, and pages that freed pieces keep in the arena of each thread.
   const Async& async = hows.front().async;
   const double of_libraries = 16e6 * static_cast<double>(async.on() ? 1 + async.threads : 1);
-  const double needed = memory_needed(comm, plans.front().plan, options, hows);
+  const double needed = memory_needed(comm, plans.front().plan, options, hows).all();
   // MPI keeps messages that came before a delayed rank asked for them, so the growth is the least of some.
   for (int more = 0; more < 9; ++more)
     if (comm::all_reduce(comm, growth - needed - of_libraries, comm::Reduce::max) > 0.0)

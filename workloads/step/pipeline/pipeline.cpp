@@ -159,9 +159,8 @@ void Pipeline::patch(Place& batch, std::int64_t seen, std::int64_t now) {
 }
 
 void Pipeline::train(Place& batch, DenseModel& dense) {
-  PhaseClock dense_clock(batch.costs, batch.embedding.progress(), Phase::dense, Phase::dense);
-  const auto gradients = dense.run(*batch.input, batch.flight, batch.costs);
-  dense_clock.end(Phase::dense);
+  const auto gradients =
+      batch.flight.dense(batch.costs, [&] { return dense.run(*batch.input, batch.flight, batch.costs); });
   const kernels::UpdateStep now = batch.embedding.tables().next_step();
   batch.flight.each(batch.costs, Phase::grad_dist, Phase::update,
                     [&](GroupFlight& flight, std::int64_t, PhaseClock& clock) {
@@ -204,6 +203,7 @@ PhaseCosts Pipeline::step(DenseModel& dense) {
   }
   train(batch, dense);
   main_seconds_ += MPI_Wtime() - taken - held_seconds_;
+  batch.flight.charge(batch.costs);
   batch.costs.count(batch.flight.sent());
   return batch.costs;
 }

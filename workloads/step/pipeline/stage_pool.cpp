@@ -5,12 +5,12 @@
 
 #include "comm/collectives.hpp"
 #include "reference/error.hpp"
-#include "workloads/batches/execution.hpp"
+#include "workloads/batches/compute_threads.hpp"
 
 namespace shardmark::workloads {
 
 PoolFacts pool_facts(const comm::Communicator& comm, const comm::Affinity& affinity) {
-  const bool spare = comm::threads_for_rank(comm, affinity) > Execution().concurrency();
+  const bool spare = comm::threads_for_rank(comm, affinity) > compute_thread_count();
   return {.mpi = comm::mpi_threads_given(),
           .spare_core = comm::all_reduce(comm, spare ? 1 : 0, comm::Reduce::max) == 1,
           .one_node = comm.nodes() == 1};
