@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "comm/affinity.hpp"
+#include "comm/collectives.hpp"
 #include "comm/session.hpp"
 #include "workloads/batches/compute_threads.hpp"
 
