@@ -8,7 +8,7 @@
 // - A copy from pageable memory reads it during the call, one from pinned memory when the stream runs. One to pageable
 //   memory has run at return. cudaMemcpy on one GPU, or to it from pageable memory, may run after its return.
 // A rank's work moves only while that rank is in one of these functions: ranks that wait for MPI meanwhile, with work
-// queued that others wait for, hang here and not on GPUs. A process uses this by one thread at a time.
+// queued that others wait for, hang here and not on GPUs. Threads of a process take turns.
 #include "comm/test/emulated_cuda.hpp"
 
 #include <mpi.h>
@@ -23,6 +23,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <new>
 #include <set>
 #include <thread>
 #include <utility>
@@ -122,13 +123,14 @@ void report_fault(int, siginfo_t* info, void*);
 
 struct Memory {
   Region of_gpus{true}, pinned{false};
+  struct sigaction before {};  ///< of what else is done about a fault
 
   Memory() {
     emulated_rank();
     struct sigaction action {};
     action.sa_sigaction = report_fault;
-    action.sa_flags = SA_SIGINFO;
-    sigaction(SIGSEGV, &action, nullptr);
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &action, &before);
   }
   /// Returns the region of an address; null for pageable memory.
   Region* of(const void* at) {
@@ -138,26 +140,43 @@ struct Memory {
 };
 
 Memory& memory() {
-  static auto* const all = new Memory;
+  alignas(Memory) static char storage[sizeof(Memory)];  // never destroyed, and not in a heap that may be closed
+  static auto* const all = new (storage) Memory;
   return *all;
 }
 
-bool on_emulated_gpu(const void* at) { return memory().of(at) == &memory().of_gpus; }
+enum class Kind { pageable, pinned, of_gpu };
 
-/// Returns whether CUDA accepts the bytes as an argument: all of one allocation, or pageable.
-bool valid(const void* at, std::size_t bytes) {
+/// Describes some bytes as CUDA sees them.
+struct Place {
+  Kind kind = Kind::pageable;
+  int gpu = -1;         ///< the one that has them, or for which they were pinned
+  bool valid = false;   ///< whether CUDA takes them as an argument: all of one allocation, or pageable
+  std::byte* inside{};  ///< where this process has them
+
+  /// Returns where they can be touched while the result lives; null where they are not valid (any more).
+  std::shared_ptr<std::byte> touch() const {
+    const bool open = valid && kind == Kind::of_gpu && emulated_arrays != nullptr && emulated_arrays->holds(inside, 0);
+    return {open ? emulated_arrays->open() : nullptr, valid ? inside : nullptr};
+  }
+};
+
+Place place_of(const void* at, std::size_t bytes) {
+  auto* const same = static_cast<std::byte*>(const_cast<void*>(at));
+  if (emulated_arrays != nullptr && emulated_arrays->holds(at, 0))
+    return {Kind::of_gpu, current_emulated_gpu(), emulated_arrays->holds(at, bytes), same};
   Region* const region = memory().of(at);
-  return region == nullptr ? at != nullptr : region->block_of(at, bytes) != nullptr;
+  if (region == nullptr) return {.valid = at != nullptr, .inside = same};
+  const Block* const block = region->block_of(at, bytes);
+  return {region == &memory().of_gpus ? Kind::of_gpu : Kind::pinned, block ? block->gpu : -1, block != nullptr,
+          region->inside(at)};
 }
 
-/// Returns where the bytes can be read and written; null where they are not valid (any more).
-std::byte* inside(const void* at, std::size_t bytes) {
-  if (!valid(at, bytes)) return nullptr;
-  return on_emulated_gpu(at) ? memory().of_gpus.inside(at) : static_cast<std::byte*>(const_cast<void*>(at));
-}
-
-void report_fault(int, siginfo_t* info, void*) {
-  if (Region* const region = memory().of(info->si_addr)) {
+void report_fault(int signal, siginfo_t* info, void* context) {
+  Region* const region = memory().of(info->si_addr);
+  if (region == nullptr && (memory().before.sa_flags & SA_SIGINFO) != 0)
+    return memory().before.sa_sigaction(signal, info, context);
+  if (region != nullptr) {
     const auto [block, place] = region->block_at(info->si_addr);
     print_emulated("the host touches %s memory%s: byte %zu of an allocation of %zu",
                    region == &memory().of_gpus ? "a GPU's" : "pinned", block && block->freed ? " that is freed" : "",
@@ -171,7 +190,6 @@ void report_fault(int, siginfo_t* info, void*) {
 struct Process {
   EmulatedGpus gpus{};
   std::int64_t calls = 0;
-  int gpu = 0;                      ///< the current one
   cudaError_t error = cudaSuccess;  ///< stays once it is there
   std::map<int, CUstream_st> legacy{};
   std::set<cudaStream_t> streams{};
@@ -183,12 +201,14 @@ Process& process() {
   return *state;
 }
 
+thread_local int current_gpu = 0;
+
 /// Returns null for a handle that is none.
 CUstream_st* stream_of(cudaStream_t handle) {
   Process& p = process();
   if (handle != nullptr && handle != cudaStreamLegacy) return p.streams.contains(handle) ? handle : nullptr;
-  p.legacy[p.gpu].gpu = p.gpu;
-  return &p.legacy[p.gpu];
+  p.legacy[current_gpu].gpu = current_gpu;
+  return &p.legacy[current_gpu];
 }
 
 bool nothing() { return true; }
@@ -227,24 +247,27 @@ void wait_for_all_work(int gpu) {
 }
 
 bool copy_now(void* to, const void* from, std::size_t bytes) {
-  std::byte *target = inside(to, bytes), *source = inside(from, bytes);
+  const auto target = place_of(to, bytes).touch(), source = place_of(from, bytes).touch();
   if (target == nullptr || source == nullptr) return emulated_illegal_address();
-  std::memmove(target, source, bytes);
+  std::memmove(target.get(), source.get(), bytes);
   return true;
 }
 
 /// Queues a copy, and runs it where the host may rely on that: `whole_call` for cudaMemcpy, not cudaMemcpyAsync.
-cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, CUstream_st* stream,
+cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t handle,
                  bool whole_call) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
+  CUstream_st* const stream = stream_of(handle);
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
   if (bytes == 0) return cudaSuccess;
-  if (!valid(to, bytes) || !valid(from, bytes)) return cudaErrorInvalidValue;
-  const bool to_gpu = on_emulated_gpu(to), from_gpu = on_emulated_gpu(from);
+  const Place target = place_of(to, bytes), source = place_of(from, bytes);
+  if (!target.valid || !source.valid) return cudaErrorInvalidValue;
+  const bool to_gpu = target.kind == Kind::of_gpu, from_gpu = source.kind == Kind::of_gpu;
   const auto actual = from_gpu ? (to_gpu ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost)
                                : (to_gpu ? cudaMemcpyHostToDevice : cudaMemcpyHostToHost);
   if (kind != cudaMemcpyDefault && kind != actual) return cudaErrorInvalidMemcpyDirection;
-  if (to_gpu && memory().of(from) == nullptr) {
+  if (to_gpu && source.kind == Kind::pageable) {
     if (whole_call) wait_for_emulated(push(*stream, nothing));
     const auto* first = static_cast<const std::byte*>(from);
     push(*stream,
@@ -252,17 +275,25 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
     return process().error;
   }
   const EmulatedWorkPtr work = push(*stream, [=] { return copy_now(to, from, bytes); });
-  const bool pageable = memory().of(to) == nullptr || memory().of(from) == nullptr;
+  const bool pageable = target.kind == Kind::pageable || source.kind == Kind::pageable;
   const bool at_return = actual == cudaMemcpyHostToHost || pageable || (whole_call && !(to_gpu && from_gpu));
   return at_return ? wait_for_emulated(work) : process().error;
 }
 
+std::size_t bytes_left() {
+  const std::size_t all = process().gpus.memory;
+  return all - std::min(all, memory().of_gpus.bytes_of(current_gpu));
+}
+
 }  // namespace
+
+const EmulatedArrays* emulated_arrays = nullptr;
 
 void set_emulated_gpus(const EmulatedGpus& gpus) {
   const std::set<cudaStream_t> streams = std::move(process().streams);
   process() = {.gpus = gpus, .streams = streams};
   for (const cudaStream_t stream : streams) stream->last.reset();
+  current_gpu = 0;
   emulated_mpi_reads_gpus = false;
 }
 
@@ -278,12 +309,16 @@ bool EmulatedWork::advance() {
   return done = true;
 }
 
-cudaError_t enter_emulated_cuda() {
+std::mutex& emulated_turn() {
+  static auto* const turn = new std::mutex;
+  return *turn;
+}
+
+EmulatedCall::EmulatedCall() : turn_(emulated_turn()) {
   Process& p = process();
-  if (p.gpus.driver / 1000 < CUDART_VERSION / 1000) return cudaErrorInsufficientDriver;
-  if (p.gpus.visible.empty()) return cudaErrorNoDevice;
-  if (p.calls++ == p.gpus.lost_after) p.error = cudaErrorDevicesUnavailable;
-  return p.error;
+  const bool old_driver = p.gpus.driver / 1000 < CUDART_VERSION / 1000, none = p.gpus.visible.empty();
+  if (!old_driver && !none && p.calls++ == p.gpus.lost_after) p.error = cudaErrorDevicesUnavailable;
+  error = old_driver ? cudaErrorInsufficientDriver : none ? cudaErrorNoDevice : p.error;
 }
 
 int emulated_gpu_of(cudaStream_t handle) {
@@ -302,7 +337,9 @@ cudaError_t wait_for_emulated(const EmulatedWorkPtr& work) {
   const auto begin = std::chrono::steady_clock::now();
   emulated_step_needs_lost_rank = false;
   while (work && !work->advance()) {
+    emulated_turn().unlock();  // other threads go on
     std::this_thread::yield();
+    emulated_turn().lock();
     if (emulated_step_needs_lost_rank && std::chrono::steady_clock::now() > begin + patience) {
       print_emulated("the host waits in CUDA for work that needs a rank that is lost: on a GPU, for ever");
       std::abort();
@@ -311,13 +348,13 @@ cudaError_t wait_for_emulated(const EmulatedWorkPtr& work) {
   return process().error;
 }
 
-int current_emulated_gpu() { return process().gpu; }
+int current_emulated_gpu() { return current_gpu; }
 int number_of_emulated_gpu(int gpu) { return process().gpus.visible[gpu]; }
 
-std::byte* seen_by_emulated_gpu(int gpu, const void* at, std::size_t bytes) {
-  Region* const region = memory().of(at);
-  const Block* block = region == nullptr ? nullptr : region->block_of(at, bytes);
-  return block == nullptr || (on_emulated_gpu(at) && block->gpu != gpu) ? nullptr : region->inside(at);
+std::shared_ptr<std::byte> seen_by_emulated_gpu(int gpu, const void* at, std::size_t bytes) {
+  const Place place = place_of(at, bytes);
+  const bool seen = place.kind == Kind::pinned || (place.kind == Kind::of_gpu && place.gpu == gpu);
+  return seen ? place.touch() : nullptr;
 }
 
 bool emulated_illegal_address() {
@@ -390,25 +427,27 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  const cudaError_t error = enter_emulated_cuda();
-  *count = error ? 0 : static_cast<int>(process().gpus.visible.size());
-  return error;
+  const EmulatedCall call;
+  *count = call.error != cudaSuccess ? 0 : static_cast<int>(process().gpus.visible.size());
+  return call.error;
 }
 
 cudaError_t cudaSetDevice(int number) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   if (number < 0 || number >= std::ssize(process().gpus.visible)) return cudaErrorInvalidDevice;
-  process().gpu = number;
+  current_gpu = number;
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int* number) {
-  *number = process().gpu;
-  return enter_emulated_cuda();
+  *number = current_gpu;
+  return EmulatedCall().error;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int number) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   if (number < 0 || number >= std::ssize(process().gpus.visible)) return cudaErrorInvalidDevice;
   const int gpu = number_of_emulated_gpu(number);
   *properties = {};
@@ -420,23 +459,25 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int number) {
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   *total = process().gpus.memory;
-  *free = *total - std::min(*total, memory().of_gpus.bytes_of(process().gpu));
+  *free = bytes_left();
   return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void** at, std::size_t bytes) {
-  std::size_t free = 0, total = 0;
   *at = nullptr;
-  if (const cudaError_t error = cudaMemGetInfo(&free, &total)) return error;
-  if (bytes > free) return cudaErrorMemoryAllocation;
-  if (bytes > 0) *at = memory().of_gpus.take(bytes, process().gpu);
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
+  if (bytes > bytes_left()) return cudaErrorMemoryAllocation;
+  if (bytes > 0) *at = memory().of_gpus.take(bytes, current_gpu);
   return cudaSuccess;
 }
 
 cudaError_t cudaFree(void* at) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   if (at == nullptr) return cudaSuccess;
   const Block* block = memory().of_gpus.block_of(at, 0);
   if (block == nullptr) return cudaErrorInvalidValue;
@@ -446,76 +487,85 @@ cudaError_t cudaFree(void* at) {
 
 cudaError_t cudaMallocHost(void** at, std::size_t bytes) {
   *at = nullptr;
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
-  if (bytes > 0) *at = memory().pinned.take(bytes, process().gpu);
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
+  if (bytes > 0) *at = memory().pinned.take(bytes, current_gpu);
   return cudaSuccess;
 }
 
 cudaError_t cudaFreeHost(void* at) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   return at == nullptr || memory().pinned.give_back(at) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* at) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   *attributes = {};
   attributes->type = cudaMemoryTypeUnregistered;
-  Region* const region = memory().of(at);
-  const Block* block = region == nullptr ? nullptr : region->block_of(at, 1);
-  if (block == nullptr) return cudaSuccess;
-  attributes->type = on_emulated_gpu(at) ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
-  attributes->device = block->gpu;
+  const Place place = place_of(at, 1);
+  if (place.kind == Kind::pageable || !place.valid) return cudaSuccess;
+  attributes->type = place.kind == Kind::of_gpu ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
+  attributes->device = place.gpu;
   attributes->devicePointer = const_cast<void*>(at);
-  attributes->hostPointer = on_emulated_gpu(at) ? nullptr : const_cast<void*>(at);
+  attributes->hostPointer = place.kind == Kind::of_gpu ? nullptr : const_cast<void*>(at);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
-  *stream = new CUstream_st{process().gpu, flags != cudaStreamNonBlocking};
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
+  *stream = new CUstream_st{current_gpu, flags != cudaStreamNonBlocking};
   process().streams.insert(*stream);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  const EmulatedCall call;
   if (!process().streams.contains(handle)) return cudaErrorInvalidResourceHandle;
   if (handle->last) process().of_destroyed.emplace_back(handle->gpu, handle->last);
   process().streams.erase(handle);
   delete handle;
-  return enter_emulated_cuda();
+  return call.error;
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   const CUstream_st* stream = stream_of(handle);
   return stream == nullptr ? cudaErrorInvalidResourceHandle : query(stream->last);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   const CUstream_st* stream = stream_of(handle);
   return stream == nullptr ? cudaErrorInvalidResourceHandle : wait_for_emulated(stream->last);
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
-  wait_for_all_work(process().gpu);
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
+  wait_for_all_work(current_gpu);
   return process().error;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   *event = new CUevent_st;
   return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
-  return enter_emulated_cuda();
+  return EmulatedCall().error;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   CUstream_st* stream = stream_of(handle);
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
   event->work = push(*stream, nothing);
@@ -523,17 +573,20 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   return query(event->work);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   return wait_for_emulated(event->work);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
-  if (const cudaError_t error = enter_emulated_cuda()) return error;
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
   CUstream_st* stream = stream_of(handle);
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
   push(*stream, nothing, event->work);
@@ -541,9 +594,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return copy(to, from, bytes, kind, stream_of(stream), false);
+  return copy(to, from, bytes, kind, stream, false);
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  return copy(to, from, bytes, kind, stream_of(nullptr), true);
+  return copy(to, from, bytes, kind, nullptr, true);
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,17 @@ void set_emulated_gpus(const EmulatedGpus& gpus);
 /// Returns the calls that were made since set_emulated_gpus().
 std::int64_t emulated_calls();
 
+/// Describes memory of GPUs that is given out elsewhere, as that of kernels/test/emulated is: CUDA, NCCL and MPI take
+/// it as if cudaMalloc had given it out on the current GPU. They wait for nothing that is queued for it elsewhere, as
+/// for the work of a stream that is not ordered with theirs.
+struct EmulatedArrays {
+  /// Returns whether these bytes are all of one allocation.
+  bool (*holds)(const void* at, std::size_t bytes);
+  /// Lets the host touch all of it while the result lives.
+  std::shared_ptr<void> (*open)();
+};
+extern const EmulatedArrays* emulated_arrays;  ///< null: there is none
+
 // For emulated_nccl.cpp and emulated_mpi.cpp.
 
 /// An EmulatedWork is a step that may run when all work in `after` has run. It returns true when it is done.
@@ -42,8 +54,19 @@ struct EmulatedWork {
 };
 using EmulatedWorkPtr = std::shared_ptr<EmulatedWork>;
 
-/// Counts a call, and returns the error with which all calls end from now on.
-cudaError_t enter_emulated_cuda();
+/// Is locked by the thread that is in a call.
+std::mutex& emulated_turn();
+
+/// Is a call of CUDA or NCCL while it lives: counts it, and has the error with which all calls end from now on.
+class EmulatedCall {
+ public:
+  EmulatedCall();
+
+  cudaError_t error;
+
+ private:
+  std::lock_guard<std::mutex> turn_;
+};
 
 /// Returns the number of a stream's GPU; -1 for a handle that is none.
 int emulated_gpu_of(cudaStream_t stream);
@@ -51,7 +74,8 @@ int emulated_gpu_of(cudaStream_t stream);
 /// Queues work behind that of the stream, and behind `also`.
 EmulatedWorkPtr push_emulated(cudaStream_t stream, std::function<bool()> step, const EmulatedWorkPtr& also = {});
 
-/// Runs the work and all that it is behind, until it is done; ends the process where a GPU would wait for ever.
+/// Runs the work and all that it is behind, in a call, until it is done; ends the process where a GPU would wait for
+/// ever.
 cudaError_t wait_for_emulated(const EmulatedWorkPtr& work);
 
 /// Is set by a step that is not done since a rank that it needs is lost.
@@ -61,8 +85,9 @@ extern bool emulated_step_needs_lost_rank;
 int current_emulated_gpu();
 int number_of_emulated_gpu(int gpu);
 
-/// Returns where NCCL and MPI can read and write bytes that kernels of GPU `gpu` can; null where these cannot.
-std::byte* seen_by_emulated_gpu(int gpu, const void* at, std::size_t bytes);
+/// Returns where NCCL and MPI can read and write, while the result lives, bytes that kernels of GPU `gpu` can; null
+/// where these cannot.
+std::shared_ptr<std::byte> seen_by_emulated_gpu(int gpu, const void* at, std::size_t bytes);
 
 /// Sets the error that stays where a GPU reads or writes what is not there, or not any more. Returns true.
 bool emulated_illegal_address();

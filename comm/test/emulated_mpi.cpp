@@ -44,7 +44,10 @@ int MPI_Alltoallv(const void* send, const int* send_counts, const int* send_offs
   const std::size_t sent = bytes_of_blocks(send_counts, send_offsets, send_type, comm);
   const std::size_t received = bytes_of_blocks(receive_counts, receive_offsets, receive_type, comm);
   const int gpu = current_emulated_gpu();
-  const std::byte* from = seen_by_emulated_gpu(gpu, send, sent);
-  std::byte* to = seen_by_emulated_gpu(gpu, receive, received);
-  return call(from == nullptr ? send : from, to == nullptr ? receive : to);
+  const auto seen = [gpu](const void* at, std::size_t bytes) {
+    const std::lock_guard turn(emulated_turn());
+    return seen_by_emulated_gpu(gpu, at, bytes);
+  };
+  const auto from = seen(send, sent), to = seen(receive, received);
+  return call(from == nullptr ? send : from.get(), to == nullptr ? receive : to.get());
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int data_tag = 1, lost_tag = 2;
 
-std::string last_nccl_error;
+thread_local std::string last_nccl_error;
 
 ncclResult_t refuse(ncclResult_t code, std::string why) {
   last_nccl_error = std::move(why);
@@ -97,9 +97,9 @@ struct Transfer {
   bool start() {
     begin = std::chrono::steady_clock::now();
     for (const Outgoing& out : calls.outgoing) {
-      const std::byte* from = seen_by_emulated_gpu(comm.gpu, out.from, out.bytes);
+      const auto from = seen_by_emulated_gpu(comm.gpu, out.from, out.bytes);
       if (from == nullptr) return false;
-      auto& bytes = copies.emplace_back(from, from + out.bytes);
+      auto& bytes = copies.emplace_back(from.get(), from.get() + out.bytes);
       MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, out.peer, data_tag, comm.mpi,
                 &requests.emplace_back());
     }
@@ -115,7 +115,7 @@ struct Transfer {
   bool finish(std::span<const MPI_Status> statuses) {
     std::size_t next = calls.outgoing.size();
     for (const Incoming& in : calls.incoming) {
-      std::byte* to = seen_by_emulated_gpu(comm.gpu, in.to, in.bytes);
+      const auto to = seen_by_emulated_gpu(comm.gpu, in.to, in.bytes);
       if (to == nullptr) return emulated_illegal_address();
       for (const int peer : in.peers) {
         int bytes = 0;
@@ -124,9 +124,9 @@ struct Transfer {
           fail("a message is shorter than its receiver expects: on a GPU the group hangs or mixes data up");
         const std::byte* from = copies[next++].data();
         if (peer == in.peers.front())
-          std::memcpy(to, from, in.bytes);
+          std::memcpy(to.get(), from, in.bytes);
         else
-          add(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), in.bytes / sizeof(float));
+          add(reinterpret_cast<float*>(to.get()), reinterpret_cast<const float*>(from), in.bytes / sizeof(float));
       }
     }
     return true;
@@ -143,14 +143,15 @@ struct Group {
   cudaStream_t stream = nullptr;
   Calls calls;
 };
-Group group;
+thread_local Group group;
 
 /// Queues the group behind the work of its stream and of its communicator.
 ncclResult_t launch() {
   Group all;
   std::swap(all, group);
   if (all.comm == nullptr) return ncclSuccess;
-  if (enter_emulated_cuda() != cudaSuccess) return cuda_failed();
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return cuda_failed();
   if (emulated_gpu_of(all.stream) != all.comm->gpu)
     return refuse(ncclInvalidArgument, "the stream is not one of the communicator's GPU");
   auto transfer = std::make_shared<Transfer>(*all.comm, std::move(all.calls));
@@ -263,14 +264,15 @@ const char* ncclGetLastError(ncclComm_t) { return last_nccl_error.c_str(); }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   static int number = 0;
-  if (enter_emulated_cuda() != cudaSuccess) return cuda_failed();
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return cuda_failed();
   const Ticket ticket{emulated_rank(), 20000 + 2 * (number++ % 1000)};
   std::memcpy(id->internal, &ticket, sizeof ticket);
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
-  if (enter_emulated_cuda() != cudaSuccess) return cuda_failed();
+  if (EmulatedCall().error != cudaSuccess) return cuda_failed();  // other threads go on while this one waits for ranks
   const int gpu = current_emulated_gpu();
   Ticket ticket{};
   std::memcpy(&ticket, id.internal, sizeof ticket);
@@ -287,7 +289,8 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int r
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  if (enter_emulated_cuda() != cudaSuccess) return cuda_failed();
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return cuda_failed();
   wait_for_emulated(comm->last);
   for (MPI_Request& note : comm->notes) {
     if (note != MPI_REQUEST_NULL) MPI_Cancel(&note);
@@ -311,7 +314,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  if (enter_emulated_cuda() != cudaSuccess) return cuda_failed();
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return cuda_failed();
   *error = comm->sees_loss() ? refuse(ncclRemoteError, "socket closed by remote peer") : ncclSuccess;
   return ncclSuccess;
 }

@@ -3,8 +3,8 @@
 
 # cuda_programs: what nvcc compiles, and is not the same as in a build for processors alone.
 set(shardmark_for_nvcc "shardmark::(kernels|workloads)|Kokkos::kokkos")
-set(shardmark_not_from_host ${shardmark_for_nvcc}) # nor is comm, which copies memory of devices
-if(SHARDMARK_CUDA OR SHARDMARK_EMULATED)
+set(shardmark_not_from_host ${shardmark_for_nvcc}) # nor is comm, which copies memory of GPUs
+if(SHARDMARK_CUDA)
   string(PREPEND shardmark_not_from_host "comm;|")
 endif()
 if(SHARDMARK_CUDA)

@@ -57,6 +57,14 @@ class Device {
   Counts counts() const { return counts_; }
 
   bool holds(const void* pointer) const { return pointer >= base_ && pointer < base_ + reserved; }
+  /// Says whether these bytes are all of one allocation.
+  bool holds(const void* pointer, std::size_t bytes) const {
+    if (!holds(pointer)) return false;
+    const std::lock_guard lock(mutex_);
+    const auto at = static_cast<std::size_t>(static_cast<const char*>(pointer) - base_);
+    const auto behind = blocks_.upper_bound(at);
+    return behind != blocks_.begin() && at + bytes <= std::prev(behind)->first + std::prev(behind)->second.size;
+  }
   /// Says whether an allocation begins there.
   bool begins_block(const void* pointer) const {
     const std::lock_guard lock(mutex_);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arrays of the emulated device are memory of a GPU, to which CUDA, NCCL and MPI come without waiting for kernels.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "comm/device_memory.hpp"
+#include "comm/exchange/named_exchange.hpp"
+#include "workloads/measure/test/plans.hpp"
+#include "workloads/measure/test/small_case.hpp"
+
+namespace shardmark::workloads {
+namespace {
+
+const std::array exchanges_of_gpus{comm::exchange_named("nccl"), comm::exchange_named("host_staged"),
+                                   comm::exchange_named("device_aware")};
+
+/// Fills a new array, but does not wait for it.
+DeviceArray<float> being_filled(std::size_t size, float value) {
+  const DeviceArray<float> array(Kokkos::view_alloc("array", Kokkos::WithoutInitializing), size);
+  Kokkos::deep_copy(Execution(), array, value);
+  return array;
+}
+
+/// Returns what CUDA copies from the first element, or to it and back.
+float copied(const DeviceArray<float>& array) {
+  float value = 0;
+  comm::copy_bytes(reinterpret_cast<std::byte*>(&value), reinterpret_cast<const std::byte*>(array.data()),
+                   sizeof value);
+  return value;
+}
+
+bool runs_at_once() {
+  const char* when = std::getenv("SHARDMARK_EMULATED");
+  return when != nullptr && std::string_view(when) != "deferred";
+}
+
+TEST(EmulatedArrays, AreMemoryOfAGpuWhoseKernelsCudaDoesNotWaitFor) {
+  const DeviceArray<float> array = being_filled(2, 3.0F);
+  EXPECT_TRUE(comm::on_gpu(array.data()));
+  EXPECT_TRUE(runs_at_once() || std::isnan(copied(array)));
+  Execution().fence();
+  EXPECT_EQ(copied(array), 3.0F);
+}
+
+/// Each rank sends each a number, from an array to another.
+TEST(EmulatedArrays, AreSentAsTheyAreWhereTheirKernelsAreNotWaitedFor) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  const std::vector<std::int64_t> one_each(comm.size(), 1);
+  const comm::Route route(one_each, one_each, comm.size());
+  for (const comm::NamedExchange& named : exchanges_of_gpus) {
+    const auto exchange = named.make(comm);
+    const std::size_t size = static_cast<std::size_t>(comm.size());
+    const DeviceArray<float> sent = being_filled(size, 3.0F), received = being_filled(size, 0.0F);
+    const auto run = [&] {
+      comm::run(*exchange, route, std::span<const float>(sent.data(), size), std::span(received.data(), size));
+      return copied(received);
+    };
+    EXPECT_TRUE(runs_at_once() || std::isnan(run())) << named.name();
+    Execution().fence();
+    EXPECT_EQ(run(), 3.0F) << named.name();
+  }
+}
+
+TEST(EmulatedArrays, OfAStepTravelByEachExchangeOfGpus) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  for (const comm::NamedExchange& exchange : exchanges_of_gpus)
+    for (const auto& transfer : placement::transfers)
+      EXPECT_EQ(0, wrong_values(comm, options, plan_of("row_wise", options, comm.size()),
+                                {.movement = {.transfer = transfer.value}, .exchange = exchange}))
+          << exchange.name() << " " << transfer.name;
+}
+
+}  // namespace
+}  // namespace shardmark::workloads
