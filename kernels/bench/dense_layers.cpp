@@ -29,7 +29,13 @@ template <class Run>
 double seconds_of(const Run& run) {
   const auto begin = std::chrono::steady_clock::now();
   run();
+  DenseExecution().fence("bench: a step of a dense model is complete");
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Copies values to where models are computed.
+Array<DenseExecution, float> in_place(const std::vector<float>& values) {
+  return array_of(DenseExecution(), values, "bench::dense");
 }
 
 /// Samples, a model, and its steps.
@@ -38,14 +44,16 @@ class DenseSteps {
   DenseSteps(const DenseSpec& spec, std::int64_t samples, OptimizerKind optimizer)
       : layers_(spec),
         optimizer_{.kind = optimizer, .learning_rate = 0x1p-20F},
-        state_(optimizer == OptimizerKind::sgd ? 0 : layers_.parameters().size()),
-        vectors_(normal_numbers(samples * spec.width_of_vectors(), 0.05F)),
-        gradients_(vectors_.size()),
-        numerical_(normal_numbers(samples * spec.numerical_features, 1.0F)),
-        labels_(static_cast<std::size_t>(samples)) {
-    float* to = layers_.parameters().data();
-    for (const auto& block : reference::initial_dense(spec, 1)) to = std::ranges::copy(block.values, to).out;
-    for (std::size_t s = 0; s < labels_.size(); s += 4) labels_[s] = 1.0F;
+        state_(in_place(std::vector<float>(optimizer == OptimizerKind::sgd ? 0 : layers_.parameters().extent(0)))),
+        vectors_(in_place(normal_numbers(samples * spec.width_of_vectors(), 0.05F))),
+        gradients_(in_place(std::vector<float>(vectors_.extent(0)))),
+        numerical_(in_place(normal_numbers(samples * spec.numerical_features, 1.0F))) {
+    std::vector<float> parameters, labels(static_cast<std::size_t>(samples));
+    for (const auto& block : reference::initial_dense(spec, 1))
+      parameters.insert(parameters.end(), block.values.begin(), block.values.end());
+    Kokkos::deep_copy(layers_.parameters(), in_place(parameters));
+    for (std::size_t s = 0; s < labels.size(); s += 4) labels[s] = 1.0F;
+    labels_ = in_place(labels);
     std::int64_t first = 0;
     for (const std::int64_t width : spec.widths) {
       inputs_.emplace_back(vectors_.data() + first, samples, width);
@@ -65,7 +73,7 @@ class DenseSteps {
  private:
   DenseLayers layers_;
   Optimizer optimizer_;
-  std::vector<float> state_, vectors_, gradients_, numerical_, labels_;
+  Array<DenseExecution, float> state_, vectors_, gradients_, numerical_, labels_;
   std::vector<ConstFloats> inputs_;
   std::vector<Floats> outputs_;
   DenseBatch batch_;
@@ -83,10 +91,10 @@ class DenseProducts {
       widest = std::max({widest, rows, columns});
       largest = std::max(largest, rows * columns);
     }
-    x_ = normal_numbers(samples * widest, 1.0F);
-    y_ = x_;
-    w_ = normal_numbers(largest, 0.05F);
-    dw_ = w_;
+    x_ = in_place(normal_numbers(samples * widest, 1.0F));
+    y_ = in_place(normal_numbers(samples * widest, 1.0F));
+    w_ = in_place(normal_numbers(largest, 0.05F));
+    dw_ = in_place(normal_numbers(largest, 0.05F));
   }
 
   /// Seconds.
@@ -96,19 +104,19 @@ class DenseProducts {
       const auto& [outputs, inputs] = weights_[i];
       const Floats x(x_.data(), samples_, inputs), y(y_.data(), samples_, outputs), w(w_.data(), outputs, inputs);
       seconds += seconds_of([&] { multiply(x, y, w, i > 0 || !first_is_bottom_); });
-      std::ranges::fill(x_, 0.5F);  // else they would grow to infinity
-      std::ranges::fill(y_, 0.5F);
+      Kokkos::deep_copy(x_, 0.5F);  // else they would grow to infinity
+      Kokkos::deep_copy(y_, 0.5F);
     }
     return seconds;
   }
 
  private:
   void multiply(Floats x, Floats y, Floats w, bool needs_dx) {
-    for_each_part(samples_, 16, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+    in_parts(samples_, 16, [&](std::int64_t begin, std::int64_t end) {
       product_transposed(x.row_range(begin, end), w, y.row_range(begin, end));
     });
     if (needs_dx)
-      for_each_part(samples_, 16, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+      in_parts(samples_, 16, [&](std::int64_t begin, std::int64_t end) {
         product(y.row_range(begin, end), w, x.row_range(begin, end));
       });
     product_of_transposed(y, x, Floats(dw_.data(), w.rows, w.columns));
@@ -117,7 +125,7 @@ class DenseProducts {
   std::int64_t samples_;
   bool first_is_bottom_ = false;
   std::vector<std::pair<std::int64_t, std::int64_t>> weights_;
-  std::vector<float> x_, y_, w_, dw_;
+  Array<DenseExecution, float> x_, y_, w_, dw_;
 };
 
 double median_of(std::vector<double> values) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dense/cross.hpp"
 
+#include "kernels/dense/device_layers.hpp"
 #include "kernels/dense/gemm.hpp"
 
 namespace shardmark::kernels {
@@ -28,31 +29,43 @@ void cross_row_backward(const float* __restrict__ x0, const float* __restrict__ 
 }  // namespace
 
 void cross_layer(ConstFloats x0, ConstFloats x, const CrossWeights& weights, Floats v, Floats t, Floats next) {
-  for_each_part(x.rows, samples_at_once, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+  in_parts(x.rows, samples_at_once, [&](std::int64_t begin, std::int64_t end) {
     product_transposed(x.row_range(begin, end), weights.v, v.row_range(begin, end));
     product_transposed(v.row_range(begin, end), weights.w, t.row_range(begin, end));
-    for (std::int64_t s = begin; s < end; ++s)
-      cross_row(x0.row(s), x.row(s), weights.bias, x.columns, t.row(s), next.row(s));
+    if constexpr (on_device<DenseExecution>)
+      device::for_elements("shardmark::cross", x.rows, x.columns, device::CrossRows{x0, x, weights.bias, t, next});
+    else
+      for (std::int64_t s = begin; s < end; ++s)
+        cross_row(x0.row(s), x.row(s), weights.bias, x.columns, t.row(s), next.row(s));
   });
 }
 
 void cross_layer_backward(ConstFloats x0, ConstFloats x, const CrossWeights& weights, ConstFloats v, ConstFloats t,
                           Floats gradient, Floats of_x0, Floats dt, Floats dv, const CrossGradients& gradients,
-                          ThreadSums& sums) {
-  const Floats by_thread = sums.zeroed(x.columns);
-  for_each_part(x.rows, samples_at_once, [&](std::int64_t begin, std::int64_t end, std::int64_t thread) {
-    for (std::int64_t s = begin; s < end; ++s)
-      cross_row_backward(x0.row(s), t.row(s), gradient.row(s), x.columns, of_x0.row(s), dt.row(s),
-                         by_thread.row(thread));
-    product(dt.row_range(begin, end), weights.w, dv.row_range(begin, end));
-    product(dv.row_range(begin, end), weights.v, gradient.row_range(begin, end), true);
-  });
-  ThreadSums::add_up(by_thread, gradients.bias);
+                          PartialSums& sums) {
+  if constexpr (on_device<DenseExecution>) {
+    device::sum_columns("shardmark::cross_gradient", device::CrossGradient{x0, t, gradient, of_x0, dt}, x.rows,
+                        x.columns, sums.scratch, gradients.bias);
+    product(dt, weights.w, dv);
+    product(dv, weights.v, gradient, true);
+  } else {
+    const Floats by_thread = sums.zeroed(x.columns);
+    for_each_part(x.rows, samples_at_once, [&](std::int64_t begin, std::int64_t end, std::int64_t thread) {
+      for (std::int64_t s = begin; s < end; ++s)
+        cross_row_backward(x0.row(s), t.row(s), gradient.row(s), x.columns, of_x0.row(s), dt.row(s),
+                           by_thread.row(thread));
+      product(dt.row_range(begin, end), weights.w, dv.row_range(begin, end));
+      product(dv.row_range(begin, end), weights.v, gradient.row_range(begin, end), true);
+    });
+    PartialSums::add_up(by_thread, gradients.bias);
+  }
   product_of_transposed(dt, v, gradients.w);
   product_of_transposed(dv, x, gradients.v);
 }
 
 void add_to(ConstFloats more, Floats to) {
+  if constexpr (on_device<DenseExecution>)
+    return device::for_elements("shardmark::add_to", to.rows, to.columns, device::AddMatrix{more, to});
   for_each_part(to.rows, samples_at_once, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
     for (std::int64_t s = begin; s < end; ++s)
       for (std::int64_t c = 0; c < to.columns; ++c) to.row(s)[c] += more.row(s)[c];

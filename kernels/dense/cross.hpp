@@ -25,7 +25,7 @@ void cross_layer(ConstFloats x0, ConstFloats x, const CrossWeights& weights, Flo
 /// added to of_x0. dt [samples, n] and dv [samples, rank] are overwritten.
 void cross_layer_backward(ConstFloats x0, ConstFloats x, const CrossWeights& weights, ConstFloats v, ConstFloats t,
                           Floats gradient, Floats of_x0, Floats dt, Floats dv, const CrossGradients& gradients,
-                          ThreadSums& sums);
+                          PartialSums& sums);
 
 /// Adds `more` to `to`, both of one shape.
 void add_to(ConstFloats more, Floats to);

@@ -28,7 +28,9 @@ MatrixView<T> first_columns(const MatrixView<T>& buffer, std::int64_t columns) {
   return {buffer.data, buffer.rows, columns};
 }
 
-void copy_columns(ConstFloats from, Floats to) { split_columns(from, std::span<const Floats>(&to, 1)); }
+Array<DenseExecution, float> all_of(const Floats& buffer) {
+  return {buffer.data, static_cast<std::size_t>(buffer.rows * buffer.columns)};
+}
 
 }  // namespace
 
@@ -112,13 +114,15 @@ CrossWeights DenseLayers::cross_weights(std::int64_t layer) const {
   return {Floats(at, rank, n), Floats(at + rank * n, n, rank), at + 2 * rank * n};
 }
 
-std::vector<ConstFloats> DenseLayers::dotted(const DenseBatch& batch) const {
-  std::vector<ConstFloats> all(batch.vectors.begin(), batch.vectors.end());
-  if (!bottom_layers_.empty()) all.insert(all.begin(), lead());
+template <class T>
+std::vector<MatrixView<T>> DenseLayers::with_lead(std::span<const MatrixView<T>> of_features,
+                                                  MatrixView<T> lead) const {
+  std::vector<MatrixView<T>> all(of_features.begin(), of_features.end());
+  if (spec_.kind == DenseKind::dlrm && !bottom_layers_.empty()) all.insert(all.begin(), lead);
   return all;
 }
 
-double DenseLayers::forward(const DenseBatch& batch) {
+void DenseLayers::forward(const DenseBatch& batch) {
   place(batch.samples);
   ConstFloats input = batch.numerical;
   for (std::size_t l = 0; l < bottom_layers_.size(); ++l) {
@@ -126,7 +130,7 @@ double DenseLayers::forward(const DenseBatch& batch) {
            bottom_[l]);
     input = bottom_[l];
   }
-  if (bottom_layers_.empty()) copy_columns(batch.numerical, lead());
+  if (bottom_layers_.empty()) copy_matrix(batch.numerical, lead());
   interact(batch);
   input = x_.back();
   for (std::size_t l = 0; l < top_layers_.size(); ++l) {
@@ -135,18 +139,26 @@ double DenseLayers::forward(const DenseBatch& batch) {
     input = top_[l];
   }
   gradient_ = first_columns(one_, 1);
-  return logit_loss(logits_.data, batch.labels, batch.samples, batch.global_batch, gradient_.data);
+  share_ = 1.0 / static_cast<double>(batch.global_batch);
+  logit_loss(logits_.data, batch.labels, batch.samples, batch.global_batch, gradient_.data, loss_);
+}
+
+double DenseLayers::loss() const {
+  double sum = 0.0;
+  Kokkos::deep_copy(sum, Kokkos::subview(loss_, 0));
+  return share_ * sum;
 }
 
 void DenseLayers::interact(const DenseBatch& batch) {
   const Floats x = x_.front();
   const std::int64_t lead_width = spec_.lead_width();
+  vectors_.set(with_lead<const float>(batch.vectors, lead()));
   if (spec_.kind == DenseKind::dlrm)
-    dot_interaction(dotted(batch), x.column_range(lead_width, x.columns), tiles_);
+    dot_interaction(vectors_, x.column_range(lead_width, x.columns), tiles_);
   else if (spec_.kind == DenseKind::mlp)
-    average_neighbours(batch.vectors, spec_.stride, x.column_range(0, x.columns - lead_width));
+    average_neighbours(vectors_, spec_.stride, x.column_range(0, x.columns - lead_width));
   else
-    concatenate(batch.vectors, x.column_range(lead_width, x.columns));
+    concatenate(vectors_, x.column_range(lead_width, x.columns));
   for (std::size_t l = 0; l < cross_first_.size(); ++l)
     cross_layer(x, x_[l], cross_weights(static_cast<std::int64_t>(l)), v_[l], t_[l], x_[l + 1]);
 }
@@ -177,7 +189,7 @@ ParameterRange DenseLayers::layer_backward(const Layer& layer, ConstFloats x, Co
 }
 
 ParameterRange DenseLayers::cross_backward(std::int64_t layer) {
-  if (layer + 1 == std::ssize(cross_first_)) std::fill_n(of_x0_.data, of_x0_.rows * of_x0_.columns, 0.0F);
+  if (layer + 1 == std::ssize(cross_first_)) Kokkos::deep_copy(DenseExecution(), all_of(of_x0_), 0.0F);
   const std::int64_t n = spec_.top_inputs(), rank = spec_.cross_rank, first = cross_first_[layer];
   float* const at = gradients_.data() + first;
   cross_layer_backward(x_.front(), x_[layer], cross_weights(layer), v_[layer], t_[layer], gradient_, of_x0_, dt_, dv_,
@@ -191,16 +203,14 @@ void DenseLayers::interact_backward(const DenseBatch& batch) {
   const bool averaged = spec_.kind == DenseKind::mlp;
   const Floats vectors = averaged ? x.column_range(0, x.columns - lead_width) : x.column_range(lead_width, x.columns);
   const Floats of_lead = averaged ? x.column_range(x.columns - lead_width, x.columns) : x.column_range(0, lead_width);
+  vector_gradients_.set(with_lead<float>(batch.vector_gradients, of_lead));
   if (spec_.kind == DenseKind::dlrm) {
-    std::vector<Floats> gradients(batch.vector_gradients.begin(), batch.vector_gradients.end());
-    const bool bottom = !bottom_layers_.empty();
-    if (bottom) gradients.insert(gradients.begin(), of_lead);
-    dot_interaction_backward(dotted(batch), vectors, gradients, bottom, tiles_);
+    dot_interaction_backward(vectors_, vectors, vector_gradients_, !bottom_layers_.empty(), tiles_);
   } else if (averaged) {
-    average_neighbours_backward(vectors, spec_.stride, batch.vector_gradients);
+    average_neighbours_backward(vectors, spec_.stride, vector_gradients_);
   } else {
     add_to(of_x0_, x);
-    split_columns(vectors, batch.vector_gradients);
+    split_columns(vectors, vector_gradients_);
   }
   gradient_ = of_lead;
 }

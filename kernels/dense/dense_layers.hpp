@@ -10,7 +10,8 @@
 
 namespace shardmark::kernels {
 
-/// Holds the samples of one rank that a model with layers reads, and the gradients that it writes.
+/// Holds the samples of one rank that a model with layers reads, and the gradients that it writes, in the memory of
+/// DenseExecution.
 struct DenseBatch {
   std::int64_t samples = 0;
   std::int64_t global_batch = 0;               ///< samples of all ranks, over which the loss is a mean
@@ -37,13 +38,15 @@ class DenseLayers {
   explicit DenseLayers(const DenseSpec& spec);
 
   const DenseSpec& spec() const { return spec_; }
-  std::span<float> parameters() const { return {parameters_.data(), parameters_.extent(0)}; }
-  std::span<float> gradients() const { return {gradients_.data(), gradients_.extent(0)}; }
+  const Array<DenseExecution, float>& parameters() const { return parameters_; }
+  const Array<DenseExecution, float>& gradients() const { return gradients_; }
 
-  /// Returns the samples' share in the loss. Throws std::invalid_argument for extents that BLAS does not take.
-  double forward(const DenseBatch& batch);
-  /// Returns the logits of the last forward().
-  std::span<const float> logits() const { return {logits_.data, static_cast<std::size_t>(logits_.rows)}; }
+  /// Computes logits and loss; on a device, the host does not wait for it. Throws std::invalid_argument for extents
+  /// that BLAS does not take.
+  void forward(const DenseBatch& batch);
+  /// Return the logits of the last forward(), and the samples' share in the loss, for which the host waits.
+  Array<DenseExecution, float> logits() const { return {logits_.data, static_cast<std::size_t>(logits_.rows)}; }
+  double loss() const;
 
   /// The backward pass of that batch is backward(batch, 0), backward(batch, 1), .. backward(batch, stages() - 1); each
   /// returns the parameters whose gradients it has completed, from the last parameters to the first.
@@ -66,7 +69,10 @@ class DenseLayers {
   float* bias(const Layer& layer, float* of) const { return of + layer.first + layer.outputs * layer.inputs; }
   CrossWeights cross_weights(std::int64_t layer) const;
   Floats lead() const;
-  std::vector<ConstFloats> dotted(const DenseBatch& batch) const;
+  /// Returns the vectors of features, or their gradients, and before them `lead` where it is one of those that dlrm
+  /// multiplies.
+  template <class T>
+  std::vector<MatrixView<T>> with_lead(std::span<const MatrixView<T>> of_features, MatrixView<T> lead) const;
 
   void interact(const DenseBatch& batch);
   void interact_backward(const DenseBatch& batch);
@@ -79,13 +85,17 @@ class DenseLayers {
   std::vector<Stage> stages_;
   std::int64_t parameter_count_ = 0;
   Array<DenseExecution, float> parameters_, gradients_;
+  Array<DenseExecution, double> loss_ = allocate<DenseExecution, double>("shardmark::loss", 1);
+  double share_ = 0.0;  ///< of a sample in the loss
 
   Scratch<DenseExecution, float> memory_{"shardmark::dense_activations"};
   std::vector<Floats> bottom_, top_;  ///< outputs of layers; the last of the bottom MLP is lead()
   std::vector<Floats> x_, v_, t_;     ///< x_.back(): what enters the top MLP; before it those of cross layers
   Floats logits_, one_, other_, of_x0_, dt_, dv_;  ///< one_, other_: gradients in flight, in turns
   Floats gradient_;                                ///< the gradient that the next stage begins with
-  ThreadSums sums_;
+  MatrixList<const float> vectors_;                ///< with lead() where it takes part in the products
+  MatrixList<float> vector_gradients_;
+  PartialSums sums_;
   DotTiles tiles_;
 };
 

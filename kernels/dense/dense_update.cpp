@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dense/dense_update.hpp"
 
-#include "kernels/dense/matrix_view.hpp"
 #include "kernels/update/optimizers.hpp"
 
 namespace shardmark::kernels {
@@ -32,15 +31,46 @@ void update_values(const Step& step, const DecayFactors& decay, const ValueArray
 
 }  // namespace
 
-void dense_update(const Optimizer& optimizer, std::int64_t number, std::span<float> values,
-                  std::span<const float> gradients, std::span<float> first_state, std::span<float> second_state) {
+namespace device {
+
+/// Updates one value.
+template <class Step>
+struct DenseUpdate {
+  Step step;
+  DecayFactors decay;
+  ValueArrays at;
+
+  KOKKOS_FUNCTION void operator()(const std::int64_t i) const {
+    constexpr int vectors = choice_of(Step::kind).vectors;
+    const float w = at.w[i], g = fused(decay.l2, w, at.g[i]);
+    float m = 0.0F, v = 0.0F;
+    if constexpr (vectors > 0) m = at.m[i];
+    if constexpr (vectors > 1) v = at.v[i];
+    at.w[i] = fused(-decay.decoupled, w, step(w, g, m, v));
+    if constexpr (vectors > 0) at.m[i] = m;
+    if constexpr (vectors > 1) at.v[i] = v;
+  }
+};
+
+}  // namespace device
+
+void dense_update(const Optimizer& optimizer, std::int64_t number, const Array<DenseExecution, float>& values,
+                  const ConstArray<DenseExecution, float>& gradients, const Array<DenseExecution, float>& first_state,
+                  const Array<DenseExecution, float>& second_state) {
   const ValueArrays at{values.data(), gradients.data(), first_state.data(), second_state.data()};
   const DecayFactors decay(optimizer);
+  const auto size = static_cast<std::int64_t>(values.extent(0));
   with_step(optimizer, number, [&](const auto& step) {
-    if constexpr (row_sum_count(std::decay_t<decltype(step)>::kind) == 0)
-      for_each_part(std::ssize(values), simd_width, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
-        update_values(step, decay, at, begin, end);
-      });
+    using Step = std::decay_t<decltype(step)>;
+    if constexpr (row_sum_count(Step::kind) == 0) {
+      if constexpr (on_device<DenseExecution>)
+        Kokkos::parallel_for("shardmark::dense_update", static_range(DenseExecution(), size),
+                             device::DenseUpdate<Step>{step, decay, at});
+      else
+        for_each_part(size, simd_width, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+          update_values(step, decay, at, begin, end);
+        });
+    }
   });
 }
 

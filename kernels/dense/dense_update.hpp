@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
-
+#include "kernels/dense/matrix_view.hpp"
 #include "reference/optimizer.hpp"
 
 namespace shardmark::kernels {
@@ -13,7 +12,8 @@ inline constexpr int most_state_vectors = 2;
 /// Takes step number t, from 1, of an optimizer that works on single values (reference/dense/dense_step.hpp), on all of
 /// them; `none` changes nothing. values, gradients [n]; state: one vector [n] for each that the optimizer has. All
 /// threads take part.
-void dense_update(const Optimizer& optimizer, std::int64_t number, std::span<float> values,
-                  std::span<const float> gradients, std::span<float> first_state, std::span<float> second_state);
+void dense_update(const Optimizer& optimizer, std::int64_t number, const Array<DenseExecution, float>& values,
+                  const ConstArray<DenseExecution, float>& gradients, const Array<DenseExecution, float>& first_state,
+                  const Array<DenseExecution, float>& second_state);
 
 }  // namespace shardmark::kernels

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dense/linear_layer.hpp"
 
+#include "kernels/dense/device_layers.hpp"
 #include "kernels/dense/gemm.hpp"
 
 namespace shardmark::kernels {
@@ -9,6 +10,8 @@ namespace {
 constexpr std::int64_t samples_together = 16;
 
 void add_bias(Floats y, const float* bias, bool relu) {
+  if constexpr (on_device<DenseExecution>)
+    return device::for_elements("shardmark::add_bias", y.rows, y.columns, device::AddBias{y, bias, relu});
   for (std::int64_t s = 0; s < y.rows; ++s) {
     float* __restrict__ row = y.row(s);
     if (relu)
@@ -33,35 +36,41 @@ void mask_and_sum(ConstFloats y, Floats dy, float* __restrict__ sum) {
 }  // namespace
 
 void linear(ConstFloats x, ConstFloats weight, const float* bias, bool relu, Floats y) {
-  for_each_part(x.rows, samples_together, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+  in_parts(x.rows, samples_together, [&](std::int64_t begin, std::int64_t end) {
     const Floats part = y.row_range(begin, end);
     product_transposed(x.row_range(begin, end), weight, part);
     add_bias(part, bias, relu);
   });
 }
 
-Floats ThreadSums::zeroed(std::int64_t columns) {
-  const std::int64_t threads = DenseExecution().concurrency();
+Floats PartialSums::zeroed(std::int64_t columns) {
+  const std::int64_t threads = HostThreads().concurrency();
   const auto sums = scratch.first(threads * columns);
   std::fill_n(sums.data(), sums.extent(0), 0.0F);
   return {sums.data(), threads, columns};
 }
 
-void ThreadSums::add_up(Floats sums, float* to) {
+void PartialSums::add_up(Floats sums, float* to) {
   std::copy_n(sums.data, sums.columns, to);
   for (std::int64_t thread = 1; thread < sums.rows; ++thread)
     for (std::int64_t c = 0; c < sums.columns; ++c) to[c] += sums.row(thread)[c];
 }
 
 void linear_backward(ConstFloats x, ConstFloats weight, ConstFloats y, Floats dy, Floats dx, Floats weight_gradient,
-                     float* bias_gradient, ThreadSums& sums) {
-  const Floats by_thread = sums.zeroed(dy.columns);
-  for_each_part(dy.rows, samples_together, [&](std::int64_t begin, std::int64_t end, std::int64_t thread) {
-    const Floats part = dy.row_range(begin, end);
-    mask_and_sum(y.data != nullptr ? y.row_range(begin, end) : ConstFloats{}, part, by_thread.row(thread));
-    if (dx.data != nullptr) product(part, weight, dx.row_range(begin, end));
-  });
-  ThreadSums::add_up(by_thread, bias_gradient);
+                     float* bias_gradient, PartialSums& sums) {
+  if constexpr (on_device<DenseExecution>) {
+    device::sum_columns("shardmark::mask_and_sum", device::MaskedGradient{y, dy}, dy.rows, dy.columns, sums.scratch,
+                        bias_gradient);
+    if (dx.data != nullptr) product(dy, weight, dx);
+  } else {
+    const Floats by_thread = sums.zeroed(dy.columns);
+    for_each_part(dy.rows, samples_together, [&](std::int64_t begin, std::int64_t end, std::int64_t thread) {
+      const Floats part = dy.row_range(begin, end);
+      mask_and_sum(y.data != nullptr ? y.row_range(begin, end) : ConstFloats{}, part, by_thread.row(thread));
+      if (dx.data != nullptr) product(part, weight, dx.row_range(begin, end));
+    });
+    PartialSums::add_up(by_thread, bias_gradient);
+  }
   product_of_transposed(dy, x, weight_gradient);
 }
 

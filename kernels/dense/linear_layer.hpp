@@ -6,15 +6,15 @@
 
 namespace shardmark::kernels {
 
-// These are the linear layers of reference/dense/layers.hpp in fp32. Samples go to the threads in even parts;
+// These are the linear layers of reference/dense/layers.hpp in fp32. On a host samples go to the threads in even parts;
 // operations on the elements of a part follow its product, while it is in the caches.
 
 /// Computes y = x W^T + b, with a ReLU behind it where `relu`: x [samples, inputs], weight [outputs, inputs], bias
 /// [outputs], y [samples, outputs].
 void linear(ConstFloats x, ConstFloats weight, const float* bias, bool relu, Floats y);
 
-/// Holds one sum of `columns` numbers for each thread.
-struct ThreadSums {
+/// Holds sums of parts of the samples: on a host one of `columns` numbers for each thread.
+struct PartialSums {
   Scratch<DenseExecution, float> scratch{"shardmark::bias_gradients"};
 
   Floats zeroed(std::int64_t columns);
@@ -26,6 +26,6 @@ struct ThreadSums {
 /// y.data null: there is none):
 ///   dx = dy W (unless dx.data is null),  dW = dy^T x,  db = sum of dy over the samples
 void linear_backward(ConstFloats x, ConstFloats weight, ConstFloats y, Floats dy, Floats dx, Floats weight_gradient,
-                     float* bias_gradient, ThreadSums& sums);
+                     float* bias_gradient, PartialSums& sums);
 
 }  // namespace shardmark::kernels

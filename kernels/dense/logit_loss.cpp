@@ -6,33 +6,50 @@
 namespace shardmark::kernels {
 namespace {
 
-/// Returns the sum of term(sample) over the samples.
+/// Holds the logits and labels of the samples, and what is made of them.
+struct Logits {
+  const float *logits, *labels;
+  float* gradient;
+};
+
+struct LogitLoss {
+  Logits of;
+  float share;
+
+  KOKKOS_FUNCTION void operator()(const std::int64_t s, double& sum) const {
+    of.gradient[s] = reference::logit_gradient(of.logits[s], of.labels[s]) * share;
+    sum += double{reference::logit_loss(of.logits[s], of.labels[s])};
+  }
+};
+
+struct ExactLoss {
+  Logits of;
+
+  KOKKOS_FUNCTION void operator()(const std::int64_t s, double& sum) const {
+    const float logit = of.logits[s], label = of.labels[s];
+    of.gradient[s] = (logit > 0.0F ? 1.0F : 0.0F) - label;
+    sum += double{Kokkos::max(logit, 0.0F) - label * logit};
+  }
+};
+
+/// Sets loss to the sum of term(sample) over the samples; where a device has it, the host does not wait.
 template <class Term>
-double sum_over_samples(std::int64_t samples, const Term& term) {
-  double sum = 0.0;
-  Kokkos::parallel_reduce(
-      "shardmark::logit_loss", Kokkos::RangePolicy<DenseExecution, Kokkos::IndexType<std::int64_t>>(0, samples),
-      [&](const std::int64_t s, double& part) { part += double{term(s)}; }, sum);
-  return sum;
+void sum_over_samples(std::int64_t samples, const Term& term, const Array<DenseExecution, double>& loss) {
+  Kokkos::parallel_reduce("shardmark::logit_loss", static_range(DenseExecution(), samples), term,
+                          Kokkos::View<double, DenseExecution::memory_space>(loss.data()));
 }
 
 }  // namespace
 
-double logit_loss(const float* logits, const float* labels, std::int64_t samples, std::int64_t global_batch,
-                  float* gradient) {
-  const double share = 1.0 / static_cast<double>(global_batch);
-  const auto fp32_share = static_cast<float>(share);
-  return share * sum_over_samples(samples, [&](std::int64_t s) {
-           gradient[s] = reference::logit_gradient(logits[s], labels[s]) * fp32_share;
-           return reference::logit_loss(logits[s], labels[s]);
-         });
+void logit_loss(const float* logits, const float* labels, std::int64_t samples, std::int64_t global_batch,
+                float* gradient, const Array<DenseExecution, double>& loss) {
+  const auto share = static_cast<float>(1.0 / static_cast<double>(global_batch));
+  sum_over_samples(samples, LogitLoss{{logits, labels, gradient}, share}, loss);
 }
 
-double exact_loss(const float* logits, const float* labels, std::int64_t samples, float* gradient) {
-  return sum_over_samples(samples, [&](std::int64_t s) {
-    gradient[s] = (logits[s] > 0.0F ? 1.0F : 0.0F) - labels[s];
-    return std::max(logits[s], 0.0F) - labels[s] * logits[s];
-  });
+void exact_loss(const float* logits, const float* labels, std::int64_t samples, float* gradient,
+                const Array<DenseExecution, double>& loss) {
+  sum_over_samples(samples, ExactLoss{{logits, labels, gradient}}, loss);
 }
 
 }  // namespace shardmark::kernels

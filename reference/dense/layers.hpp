@@ -193,16 +193,22 @@ std::vector<Matrix<Number>> dot_interaction_backward(std::span<const Matrix<Numb
 ///   first(w) = max(w stride - m / 2, 0) .. last(w) = min((w + 1) stride - m / 2, n), without the last.
 class Windows {
  public:
-  Windows(std::int64_t values, std::int64_t stride)
+  constexpr Windows(std::int64_t values, std::int64_t stride)
       : values_(values), stride_(stride), count_((values + stride - 1) / stride) {}
 
-  std::int64_t count() const { return count_; }
-  std::int64_t first(std::int64_t window) const { return std::max<std::int64_t>(window * stride_ - before(), 0); }
-  std::int64_t last(std::int64_t window) const { return std::min((window + 1) * stride_ - before(), values_); }
-  double weight(std::int64_t window) const { return 1.0 / static_cast<double>(last(window) - first(window)); }
+  constexpr std::int64_t count() const { return count_; }
+  constexpr std::int64_t first(std::int64_t window) const {
+    return std::max<std::int64_t>(window * stride_ - before(), 0);
+  }
+  constexpr std::int64_t last(std::int64_t window) const {
+    return std::min((window + 1) * stride_ - before(), values_);
+  }
+  /// Returns the window of a value.
+  constexpr std::int64_t of(std::int64_t value) const { return (value + before()) / stride_; }
+  constexpr double weight(std::int64_t window) const { return 1.0 / static_cast<double>(last(window) - first(window)); }
 
  private:
-  std::int64_t before() const { return (count_ * stride_ - values_) / 2; }
+  constexpr std::int64_t before() const { return (count_ * stride_ - values_) / 2; }
 
   std::int64_t values_, stride_, count_;
 };

@@ -36,8 +36,6 @@ StepInput make_step_input(const comm::Communicator& comm, const Workload& worklo
                           std::span<const StepInput> earlier) {
   const Batch& own = samples.batch;
   StepInput input;
-  input.dense = samples.dense;
-  input.labels = samples.labels;
   input.first_bag = input.first_element = {0};
   std::vector<std::int64_t> offsets{0};
   for (std::int64_t f = 0; f < own.features; ++f) {
@@ -55,6 +53,8 @@ StepInput make_step_input(const comm::Communicator& comm, const Workload& worklo
                 kernels::array_of(exec, offsets, "shardmark::offsets"),
                 kernels::array_of(exec, own.indices, "shardmark::indices"),
                 kernels::array_of(exec, own.weights, "shardmark::weights")};
+  input.numerical = kernels::array_of(exec, samples.dense, "shardmark::numerical");
+  input.labels = kernels::array_of(exec, samples.labels, "shardmark::labels");
   const std::int64_t same = step % GradientValues::distinct_steps;
   if (same < std::ssize(earlier) && earlier[same].first_element == input.first_element &&
       counts_say_positions(workload)) {

@@ -26,8 +26,8 @@ struct StepInput {
   std::vector<std::int64_t> ids;            ///< [features]: how many
   kernels::Bags<Execution, std::int64_t> bags;
   DeviceArray<float> gradients;     ///< [first_element.back()], of the pooled outputs, where no dense model makes them
-  std::vector<float> dense;         ///< [samples, numerical features] of the BatchSource; may be empty without a model
-  std::vector<float> labels;        ///< [samples], 0 or 1; likewise
+  DeviceArray<float> numerical;     ///< [samples, numerical features] of the BatchSource; may be empty without a model
+  DeviceArray<float> labels;        ///< [samples], 0 or 1; likewise
   std::int64_t global_samples = 0;  ///< of all ranks together
   std::int64_t global_ids = 0;      ///< of all ranks together
   bool weighted = false;            ///< any rank's ids have weights; those of a rank without ids cannot tell

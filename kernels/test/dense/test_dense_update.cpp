@@ -4,6 +4,7 @@
 #include <random>
 
 #include "kernels/dense/dense_update.hpp"
+#include "kernels/test/dense/copies.hpp"
 #include "reference/dense/dense_step.hpp"
 
 namespace shardmark::kernels::test {
@@ -32,21 +33,22 @@ TEST(DenseUpdate, IsTheStepOfTheReferenceOnAnyNumberOfValues) {
         reference::DenseParameters<float> expected{reference::Matrix<float>(n, 1)};
         for (float& w : expected[0].values) w = normal(random);
         auto state = reference::initial_dense_state(optimizer, expected);
-        std::vector<float> values = expected[0].values;
+        const auto values = computed_with(expected[0].values);
         std::vector<float> first(n), second(n);
         const auto vectors = static_cast<std::int64_t>(state[0].size()) / std::max<std::int64_t>(n, 1);
         if (vectors > 0) std::copy_n(state[0].begin(), n, first.begin());
         if (vectors > 1) std::copy_n(state[0].begin() + n, n, second.begin());
+        const auto first_state = computed_with(first), second_state = computed_with(second);
         for (std::int64_t step = 1; step <= 3; ++step) {
           reference::DenseParameters<double> gradients{reference::Matrix<double>(n, 1)};
           std::vector<float> fp32(n);
           for (std::int64_t i = 0; i < n; ++i) gradients[0].values[i] = fp32[i] = normal(random);
           reference::dense_step(optimizer, step, gradients, expected, state);
-          dense_update(optimizer, step, values, fp32, first, second);
+          dense_update(optimizer, step, values, computed_with(fp32), first_state, second_state);
         }
-        expect_near(values, expected[0].values, "value");
-        if (vectors > 0) expect_near(first, std::span<const float>(state[0]).first(n), "first state");
-        if (vectors > 1) expect_near(second, std::span<const float>(state[0]).last(n), "second state");
+        expect_near(computed(values), expected[0].values, "value");
+        if (vectors > 0) expect_near(computed(first_state), std::span<const float>(state[0]).first(n), "first state");
+        if (vectors > 1) expect_near(computed(second_state), std::span<const float>(state[0]).last(n), "second state");
       }
   }
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/dense/gemm.hpp"
+#include "kernels/test/dense/copies.hpp"
 
 namespace shardmark::kernels::test {
 namespace {
@@ -14,18 +15,21 @@ struct WholeNumbers {
   static constexpr float mark = 1e30F;
   std::int64_t rows, columns, stride;
   std::vector<float> values;
+  Array<DenseExecution, float> array;
 
   WholeNumbers(std::int64_t rows_, std::int64_t columns_, std::int64_t spare, std::mt19937& random)
       : rows(rows_), columns(columns_), stride(columns_ + spare), values(rows_ * (columns_ + spare), mark) {
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < columns; ++c) at(r, c) = static_cast<float>(static_cast<int>(random() % 9) - 4);
+    array = computed_with(values);
   }
   float& at(std::int64_t r, std::int64_t c) { return values[r * stride + c]; }
-  Floats view() { return {values.data(), rows, columns, stride}; }
+  Floats view() { return {array.data(), rows, columns, stride}; }
 };
 
 template <class A, class B>
 void expect_products(std::int64_t depth, float start, A&& a, B&& b, WholeNumbers& c, const WholeNumbers& before) {
+  c.values = computed(c.array);
   for (std::int64_t r = 0; r < c.rows; ++r) {
     for (std::int64_t n = 0; n < c.columns; ++n) {
       float sum = start * before.values[r * c.stride + n];

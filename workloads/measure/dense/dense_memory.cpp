@@ -18,7 +18,7 @@ namespace {
 /// too; the same with errors; gradients of each thread, and of one part of the samples.
 double reference_bytes_per_parameter(const Optimizer& optimizer) {
   const auto state = static_cast<double>(choice_of(optimizer.kind).vectors);
-  const double threads = kernels::DenseExecution().concurrency();
+  const double threads = kernels::HostThreads().concurrency();
   return 1.5 * 8 * (1 + state) + 4 + 16 + threads * (16 + 3 * 16) + 16;
 }
 
@@ -50,7 +50,7 @@ double dense_bytes(const RunOptions& options, int ranks, std::int64_t samples) {
     const auto vectors = static_cast<double>(2 + choice_of(optimizer.kind).vectors);
     bytes += 4 * parameters * vectors + 4 * 1.125 * own * numbers;
     constexpr double copies = 4;  // of what a pass keeps, while it goes on
-    const auto at_once = static_cast<double>(ExpectedDense::samples_at_once) * kernels::DenseExecution().concurrency();
+    const auto at_once = static_cast<double>(ExpectedDense::samples_at_once) * kernels::HostThreads().concurrency();
     reference += parameters * reference_bytes_per_parameter(optimizer) + copies * 16 * at_once * numbers;
   }
   return bytes + (options.checked_steps > 0 ? reference : 0.0);

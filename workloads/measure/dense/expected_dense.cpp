@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "comm/collectives.hpp"
-#include "kernels/dense/matrix_view.hpp"
+#include "kernels/dense/dense_update.hpp"
 #include "reference/dense/exact_head.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/step/watchdog.hpp"
@@ -139,7 +139,7 @@ void ExpectedDense::evaluate(const datasets::Samples& batch, SampleRange own,
   own_values_.assign(samples * static_cast<std::size_t>(first_of_.back() + widths_.back()), 0.0F);
   own_bounds_.assign(own_values_.size(), 0.0F);
   const std::int64_t parameters = layers_ ? layers_->parameter_count() : 0;
-  std::vector<reference::DenseGradients> by_thread(kernels::DenseExecution().concurrency(),
+  std::vector<reference::DenseGradients> by_thread(kernels::HostThreads().concurrency(),
                                                    reference::DenseGradients(parameters));
   kernels::for_each_part(own.count, samples_at_once, [&](std::int64_t begin, std::int64_t end, std::int64_t thread) {
     for (std::int64_t first = begin; first < end; first += samples_at_once) {
@@ -212,6 +212,9 @@ std::span<const reference::TouchedTable> ExpectedDense::parameters() const {
 
 void ExpectedDense::compare_parameters(const DenseModel& model, WrongValues& wrong) const {
   std::int64_t at = 0;
+  const std::span<const float> weights = model.parameters();
+  std::vector<std::span<const float>> states;
+  for (int v = 0; v < kernels::most_state_vectors; ++v) states.push_back(model.state(v));
   for (const reference::TouchedTable& block : parameters()) {
     const auto& table = block.table();
     const auto& optimizer = choice_of(table.optimizer.kind);
@@ -220,9 +223,9 @@ void ExpectedDense::compare_parameters(const DenseModel& model, WrongValues& wro
     for (std::int64_t row = 0; row < table.rows; ++row, at += table.dim)
       for (std::int64_t c = 0; c < table.dim; ++c) {
         const auto which = [&] { return fmt::format("{}[{}][{}]", table.name, row, c); };
-        wrong.compare(of_weights, model.parameters()[at + c], block.values(row)[c], block.value_bounds(row)[c], which);
+        wrong.compare(of_weights, weights[at + c], block.values(row)[c], block.value_bounds(row)[c], which);
         for (std::int64_t v = 0; v < optimizer.vectors; ++v)
-          wrong.compare(of_states, model.state(static_cast<int>(v))[at + c], block.state(row)[v * table.dim + c],
+          wrong.compare(of_states, states[v][at + c], block.state(row)[v * table.dim + c],
                         block.state_bounds(row)[v * table.dim + c], [&] { return "optimizer state of " + which(); });
       }
   }

@@ -66,15 +66,16 @@ std::optional<TrainingWindow::Quality> train_anew(const Job& job, Prepared& prep
   StepInput read;
   prepared.fill();
   TrainingWindow window;
+  HostElements<float> labels;
   if (ready.pipeline) ready.pipeline->start(batches, 0, steps);
   for (std::int64_t step = 0; step < steps; ++step) {
     if (ready.pipeline) {
       ready.pipeline->step(ready.dense);
-      window.add(ready.dense.loss_share(), ready.dense.logits(), ready.pipeline->input().labels);
+      window.add(ready.dense.loss_share(), ready.dense.logits(), labels.read(ready.pipeline->input().labels));
     } else {
       const StepInput& input = batches.get(job.comm, step, read);
       ready.step(input);
-      window.add(ready.dense.loss_share(), ready.dense.logits(), input.labels);
+      window.add(ready.dense.loss_share(), ready.dense.logits(), labels.read(input.labels));
     }
   }
   if (ready.pipeline) ready.pipeline->finish();

@@ -85,12 +85,13 @@ TEST(Learning, LossFallsAndAucRisesAboveEightyFivePercent) {
     const auto dense = make_dense_model(comm, options);
     std::unique_ptr<ReadyCase> ready;
     TrainingWindow first, last;
+    HostElements<float> labels;
     constexpr std::int64_t steps = 200;
     for (std::int64_t step = 0; step < steps; ++step) {
       const StepInput input = read_batch(comm, options, *batches, step);
       if (!ready) ready = ready_case(comm, tables, plan, {}, input);
       training_step(ready->flight, input, *dense);
-      (step < 8 ? first : last).add(dense->loss_share(), dense->logits(), input.labels);
+      (step < 8 ? first : last).add(dense->loss_share(), dense->logits(), labels.read(input.labels));
     }
     const auto before = first.quality(comm), after = last.quality(comm);
     EXPECT_LT(after->loss, 0.75 * before->loss) << name_of(kind);

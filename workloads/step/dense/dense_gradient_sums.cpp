@@ -25,9 +25,8 @@ std::vector<std::int64_t> even_shares(std::size_t values, int ranks) {
 
 SummedGradients::SummedGradients(const comm::Communicator& comm) : comm_(comm), progress_(progress_of_sums(comm)) {}
 
-void SummedGradients::sum(std::size_t number, std::span<float> values, PhaseCosts& costs) {
-  if (number == buckets_.size()) buckets_.push_back({std::make_unique<comm::LibraryReduction>(comm_), {}, 0});
-  Bucket& bucket = buckets_[number];
+void SummedGradients::sum(Bucket& bucket, std::span<float> values, PhaseCosts& costs) {
+  if (!bucket.reduction) bucket.reduction = std::make_unique<comm::LibraryReduction>(comm_);
   if (bucket.size != values.size()) {
     const auto shares = even_shares(values.size(), comm_.size());
     bucket.reduction->lay_out(shares);

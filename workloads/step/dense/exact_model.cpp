@@ -4,30 +4,45 @@
 #include "kernels/dense/logit_loss.hpp"
 
 namespace shardmark::workloads {
+namespace {
 
-ExactModel::ExactModel(const ExactHead& head, const std::vector<std::int64_t>& widths) : vectors_(widths) {
-  for (std::size_t f = 0; f < widths.size(); ++f) {
-    auto& of_feature = weights_.emplace_back();
-    for (std::int64_t c = 0; c < widths[f]; ++c) of_feature.push_back(head(static_cast<std::int64_t>(f), c));
-  }
+DeviceArray<float> weights_of(const ExactHead& head, const std::vector<std::int64_t>& widths) {
+  std::vector<float> weights;
+  for (std::size_t f = 0; f < widths.size(); ++f)
+    for (std::int64_t c = 0; c < widths[f]; ++c) weights.push_back(head(static_cast<std::int64_t>(f), c));
+  return kernels::array_of(Execution(), weights, "shardmark::exact_head");
 }
 
+}  // namespace
+
+ExactModel::ExactModel(const ExactHead& head, const std::vector<std::int64_t>& widths)
+    : weights_(weights_of(head, widths)), vectors_(widths) {}
+
 ConstDeviceArray<float> ExactModel::run(const StepInput& input, const Flight& outputs, PhaseCosts&) {
+  const Execution exec;
   vectors_.set(input, outputs);
-  logits_.resize(static_cast<std::size_t>(vectors_.samples));
-  gradients_.resize(logits_.size());
-  kernels::for_each_sample(vectors_.samples, [&](std::int64_t s) {
-    float z = 0.0F;
-    for (std::size_t f = 0; f < weights_.size(); ++f)
-      for (std::size_t c = 0; c < weights_[f].size(); ++c) z += weights_[f][c] * vectors_.outputs[f].row(s)[c];
-    logits_[s] = z;
-  });
-  loss_ = kernels::exact_loss(logits_.data(), input.labels.data(), vectors_.samples, gradients_.data());
-  kernels::for_each_sample(vectors_.samples, [&](std::int64_t s) {
-    for (std::size_t f = 0; f < weights_.size(); ++f)
-      for (std::size_t c = 0; c < weights_[f].size(); ++c)
-        vectors_.gradients[f].row(s)[c] = gradients_[s] * weights_[f][c];
-  });
+  outputs_.set(vectors_.outputs);
+  gradients_.set(vectors_.gradients);
+  const auto logits = logits_ = logit_scratch_.first(vectors_.samples);
+  const auto of_logits = logit_gradients_.first(vectors_.samples);
+  const auto weights = weights_;
+  const auto values = outputs_.in_kernels();
+  Kokkos::parallel_for(
+      "shardmark::exact_logits", kernels::static_range(exec, vectors_.samples), KOKKOS_LAMBDA(const std::int64_t s) {
+        float z = 0.0F;
+        for (std::size_t f = 0; f < values.extent(0); ++f)
+          for (std::int64_t c = 0; c < values(f).matrix.columns; ++c)
+            z += weights(values(f).first + c) * values(f).matrix.row(s)[c];
+        logits(s) = z;
+      });
+  kernels::exact_loss(logits.data(), input.labels.data(), vectors_.samples, of_logits.data(), loss_);
+  const auto gradients = gradients_.in_kernels();
+  Kokkos::parallel_for(
+      "shardmark::exact_gradients", kernels::static_range(exec, vectors_.samples), KOKKOS_LAMBDA(const std::int64_t s) {
+        for (std::size_t f = 0; f < gradients.extent(0); ++f)
+          for (std::int64_t c = 0; c < gradients(f).matrix.columns; ++c)
+            gradients(f).matrix.row(s)[c] = of_logits(s) * weights(gradients(f).first + c);
+      });
   return vectors_.written();
 }
 

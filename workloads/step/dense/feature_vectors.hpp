@@ -16,13 +16,10 @@ class FeatureVectors {
   /// Takes `widths`: of the features (output_widths).
   explicit FeatureVectors(std::vector<std::int64_t> widths) : widths_(std::move(widths)) {}
 
-  /// Sets the matrices to those of this step, on the host. Throws std::invalid_argument when some sample has another
-  /// width.
+  /// Sets the matrices to those of this step. Throws std::invalid_argument when some sample has another width.
   void set(const StepInput& input, const Flight& flight) {
-    samples = static_cast<std::int64_t>(input.labels.size());
-    gradients_of_outputs_ = gradients_.first(input.elements());
-    gradients_on_host_ = gradient_elements_.room_for(gradients_of_outputs_);
-    output_elements_.resize(widths_.size());
+    samples = static_cast<std::int64_t>(input.labels.extent(0));
+    written_ = gradients_.first(input.elements());
     outputs.clear();
     gradients.clear();
     for (std::size_t f = 0; f < widths_.size(); ++f) {
@@ -30,15 +27,12 @@ class FeatureVectors {
       if (static_cast<std::int64_t>(output.extent(0)) != samples * widths_[f])
         throw std::invalid_argument("dense model: the samples of feature " + std::to_string(f) +
                                     " have vectors of other widths");
-      outputs.emplace_back(output_elements_[f].read(output).data(), samples, widths_[f]);
-      gradients.emplace_back(gradients_on_host_.data() + input.first_element[f], samples, widths_[f]);
+      outputs.emplace_back(output.data(), samples, widths_[f]);
+      gradients.emplace_back(written_.data() + input.first_element[f], samples, widths_[f]);
     }
   }
   /// Returns the gradients, as StepInput::first_element, that the model has written.
-  const DeviceArray<float>& written() const {
-    gradient_elements_.write(gradients_on_host_, gradients_of_outputs_);
-    return gradients_of_outputs_;
-  }
+  const DeviceArray<float>& written() const { return written_; }
 
   std::int64_t samples = 0;
   std::vector<kernels::ConstFloats> outputs;
@@ -46,10 +40,7 @@ class FeatureVectors {
 
  private:
   std::vector<std::int64_t> widths_;
-  DeviceArray<float> gradients_of_outputs_;
-  std::span<float> gradients_on_host_;
-  std::vector<HostElements<float>> output_elements_;
-  HostElements<float> gradient_elements_;
+  DeviceArray<float> written_;
   DeviceScratch<float> gradients_{"shardmark::output_gradients"};
 };
 

@@ -10,21 +10,22 @@ LayeredModel::LayeredModel(const comm::Communicator& comm, const DenseSpec& spec
     : optimizer_(optimizer), seed_(seed), layers_(spec), vectors_(spec.widths), sums_(comm) {
   reference::check_dense_optimizer(optimizer);
   for (int v = 0; v < choice_of(optimizer.kind).vectors; ++v)
-    state_[v] = kernels::allocate<Host, float>("shardmark::dense_state", std::ssize(layers_.parameters()));
+    state_[v] = kernels::allocate<Execution, float>("shardmark::dense_state", parameter_count());
   reset();
 }
 
 void LayeredModel::reset() {
-  float* to = layers_.parameters().data();
-  const std::int64_t parameters = std::ssize(layers_.parameters());
+  const auto values = parameters_on_host_.room_for(layers_.parameters());
+  auto to = values.begin();
   for (const auto& block : reference::initial_dense(layers_.spec(), seed_))
     to = std::ranges::copy(block.values, to).out;
+  parameters_on_host_.write(values, layers_.parameters());
   for (int v = 0; v < choice_of(optimizer_.kind).vectors; ++v)
-    std::ranges::fill(span_of(state_[v]), initial_state(optimizer_, parameters, v * parameters));
+    Kokkos::deep_copy(Execution(), state_[v], initial_state(optimizer_, parameter_count(), v * parameter_count()));
   steps_ = 0;
 }
 
-std::span<float> LayeredModel::fill_bucket(const kernels::DenseBatch& batch) {
+DeviceArray<float> LayeredModel::fill_bucket(const kernels::DenseBatch& batch) {
   kernels::ParameterRange bucket;
   while (next_stage_ < layers_.stages() && bucket.end - bucket.begin < SummedGradients::least_values) {
     const auto [begin, end] = layers_.backward(batch, next_stage_++);
@@ -32,14 +33,15 @@ std::span<float> LayeredModel::fill_bucket(const kernels::DenseBatch& batch) {
     if (bucket.end == 0) bucket.end = end;
     bucket.begin = begin;
   }
-  return layers_.gradients().subspan(bucket.begin, bucket.end - bucket.begin);
+  return part(layers_.gradients(), bucket.begin, bucket.end);
 }
 
-void LayeredModel::update(std::span<const float> gradients) {
-  const auto first = gradients.data() - layers_.gradients().data();
-  const auto same = [&](std::span<float> all) { return all.empty() ? all : all.subspan(first, gradients.size()); };
-  kernels::dense_update(optimizer_, steps_, same(layers_.parameters()), gradients, same(span_of(state_[0])),
-                        same(span_of(state_[1])));
+void LayeredModel::update(const DeviceArray<float>& gradients) {
+  const std::int64_t first = gradients.data() - layers_.gradients().data();
+  const auto same = [&](const DeviceArray<float>& all) {
+    return all.extent(0) == 0 ? all : part(all, first, first + static_cast<std::int64_t>(gradients.extent(0)));
+  };
+  kernels::dense_update(optimizer_, steps_, same(layers_.parameters()), gradients, same(state_[0]), same(state_[1]));
 }
 
 ConstDeviceArray<float> LayeredModel::run(const StepInput& input, const Flight& outputs, PhaseCosts& costs) {
@@ -48,14 +50,14 @@ ConstDeviceArray<float> LayeredModel::run(const StepInput& input, const Flight& 
   const kernels::DenseBatch batch{.samples = vectors_.samples,
                                   .global_batch = input.global_samples,
                                   .vectors = vectors_.outputs,
-                                  .numerical = {input.dense.data(), vectors_.samples, numerical},
+                                  .numerical = {input.numerical.data(), vectors_.samples, numerical},
                                   .labels = input.labels.data(),
                                   .vector_gradients = vectors_.gradients};
-  loss_ = layers_.forward(batch);
+  layers_.forward(batch);
   ++steps_;
   next_stage_ = 0;
   sums_.run(
-      costs, [&] { return fill_bucket(batch); }, [&](std::span<const float> sums) { update(sums); });
+      costs, [&] { return fill_bucket(batch); }, [&](const DeviceArray<float>& sums) { update(sums); });
   return vectors_.written();
 }
 

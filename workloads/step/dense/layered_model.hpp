@@ -14,7 +14,7 @@ namespace shardmark::workloads {
 
 /// Is a model with layers (reference/dense/dense_pass.hpp), data parallel: every rank has all weights, computes its own
 /// samples, and the gradients of weights are summed over the ranks while the backward pass goes on; each bucket of them
-/// is then updated. It runs on threads of the host.
+/// is then updated.
 class LayeredModel : public DenseModel {
  public:
   /// Makes the model. Collective. The communicator must outlive it. Throws InputError as check_dense and
@@ -23,27 +23,26 @@ class LayeredModel : public DenseModel {
 
   ConstDeviceArray<float> run(const StepInput& input, const Flight& outputs, PhaseCosts& costs) override;
   void reset() override;
-  double loss_share() const override { return loss_; }
-  std::span<const float> logits() const override { return layers_.logits(); }
-  std::span<const float> parameters() const override { return layers_.parameters(); }
-  std::span<const float> state(int vector) const override { return span_of(state_[vector]); }
+  double loss_share() const override { return layers_.loss(); }
+  std::span<const float> logits() const override { return logits_on_host_.read(layers_.logits()); }
+  std::span<const float> parameters() const override { return parameters_on_host_.read(layers_.parameters()); }
+  std::span<const float> state(int vector) const override { return state_on_host_[vector].read(state_[vector]); }
 
  private:
-  using Host = Kokkos::DefaultHostExecutionSpace;
-  using HostArray = kernels::Array<Host, float>;
-  static std::span<float> span_of(const HostArray& array) { return {array.data(), array.extent(0)}; }
   /// Runs backward stages until a bucket is full or there are no more.
-  std::span<float> fill_bucket(const kernels::DenseBatch& batch);
-  void update(std::span<const float> gradients);
+  DeviceArray<float> fill_bucket(const kernels::DenseBatch& batch);
+  void update(const DeviceArray<float>& gradients);
+  std::int64_t parameter_count() const { return static_cast<std::int64_t>(layers_.parameters().extent(0)); }
 
   Optimizer optimizer_;
   std::uint64_t seed_;
   kernels::DenseLayers layers_;
-  std::array<HostArray, kernels::most_state_vectors> state_;
+  std::array<DeviceArray<float>, kernels::most_state_vectors> state_;
   std::int64_t steps_ = 0, next_stage_ = 0;
-  double loss_ = 0.0;
   FeatureVectors vectors_;
   SummedGradients sums_;
+  mutable HostElements<float> logits_on_host_, parameters_on_host_;
+  mutable std::array<HostElements<float>, kernels::most_state_vectors> state_on_host_;
 };
 
 }  // namespace shardmark::workloads
