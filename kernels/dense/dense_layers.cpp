@@ -29,7 +29,7 @@ MatrixView<T> first_columns(const MatrixView<T>& buffer, std::int64_t columns) {
 }
 
 Array<DenseExecution, float> all_of(const Floats& buffer) {
-  return {buffer.data, static_cast<std::size_t>(buffer.rows * buffer.columns)};
+  return Array<DenseExecution, float>(buffer.data, static_cast<std::size_t>(buffer.rows * buffer.columns));
 }
 
 }  // namespace

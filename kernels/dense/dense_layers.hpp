@@ -45,7 +45,9 @@ class DenseLayers {
   /// that BLAS does not take.
   void forward(const DenseBatch& batch);
   /// Return the logits of the last forward(), and the samples' share in the loss, for which the host waits.
-  Array<DenseExecution, float> logits() const { return {logits_.data, static_cast<std::size_t>(logits_.rows)}; }
+  Array<DenseExecution, float> logits() const {
+    return Array<DenseExecution, float>(logits_.data, static_cast<std::size_t>(logits_.rows));
+  }
   double loss() const;
 
   /// The backward pass of that batch is backward(batch, 0), backward(batch, 1), .. backward(batch, stages() - 1); each

@@ -4,13 +4,15 @@
 #include "kernels/update/optimizers.hpp"
 
 namespace shardmark::kernels {
-namespace {
 
+/// Points at weights, their gradients and their state.
 struct ValueArrays {
   float* w;
   const float* g;
   float *m, *v;
 };
+
+namespace {
 
 template <class Step>
 void update_values(const Step& step, const DecayFactors& decay, const ValueArrays& at, std::int64_t begin,

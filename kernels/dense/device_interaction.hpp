@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <stdexcept>
+
 #include "kernels/dense/matrix_list.hpp"
 #include "kernels/device_warps.hpp"
 #include "kernels/simd.hpp"

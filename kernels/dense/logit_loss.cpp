@@ -4,7 +4,6 @@
 #include "reference/dense/loss.hpp"
 
 namespace shardmark::kernels {
-namespace {
 
 /// Holds the logits and labels of the samples, and what is made of them.
 struct Logits {
@@ -12,6 +11,7 @@ struct Logits {
   float* gradient;
 };
 
+/// Is a term of the mean over samples of which each has this share.
 struct LogitLoss {
   Logits of;
   float share;
@@ -22,6 +22,7 @@ struct LogitLoss {
   }
 };
 
+/// Is a term of the loss of the exact head.
 struct ExactLoss {
   Logits of;
 
@@ -38,8 +39,6 @@ void sum_over_samples(std::int64_t samples, const Term& term, const Array<DenseE
   Kokkos::parallel_reduce("shardmark::logit_loss", static_range(DenseExecution(), samples), term,
                           Kokkos::View<double, DenseExecution::memory_space>(loss.data()));
 }
-
-}  // namespace
 
 void logit_loss(const float* logits, const float* labels, std::int64_t samples, std::int64_t global_batch,
                 float* gradient, const Array<DenseExecution, double>& loss) {

@@ -40,6 +40,26 @@ inline RunOptions small_case(Pooling pooling, OptimizerKind optimizer, bool exac
   return options;
 }
 
+/// small_case with a dense model behind it; dlrm gets tables of one dim.
+inline RunOptions dense_case(DenseKind kind, Pooling pooling, OptimizerKind optimizer = OptimizerKind::sgd) {
+  const bool exact = kind == DenseKind::exact;
+  RunOptions options = small_case(pooling, optimizer, exact);
+  options.checked_steps = options.batches = 2;
+  if (pooling == Pooling::none) options.workload.ids.ragged = false;
+  options.workload.dense = DenseSpec{.kind = kind,
+                                     .numerical_features = 3,
+                                     .bottom_mlp = {6, 8},
+                                     .top_mlp = {9, 5, 1},
+                                     .stride = 2,
+                                     .cross_layers = 2,
+                                     .cross_rank = 4};
+  options.dense.kind = kind;
+  if (kind == DenseKind::dlrm)
+    for (Table& table : options.workload.tables) table.dim = 8;
+  if (pooling == Pooling::none) options.workload.features.pop_back();  // its bags are empty: no vector
+  return options;
+}
+
 /// The case with nested ids in all features but one, 1 to 3 segments per sample, at this segment rank.
 inline RunOptions nested(RunOptions options, std::int64_t segment_rank) {
   auto& features = options.workload.features;

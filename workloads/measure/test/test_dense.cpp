@@ -12,26 +12,6 @@
 namespace shardmark::workloads {
 namespace {
 
-/// small_case with a dense model behind it; dlrm gets tables of one dim.
-RunOptions dense_case(DenseKind kind, Pooling pooling, OptimizerKind optimizer = OptimizerKind::sgd) {
-  const bool exact = kind == DenseKind::exact;
-  RunOptions options = small_case(pooling, optimizer, exact);
-  options.checked_steps = options.batches = 2;
-  if (pooling == Pooling::none) options.workload.ids.ragged = false;
-  options.workload.dense = DenseSpec{.kind = kind,
-                                     .numerical_features = 3,
-                                     .bottom_mlp = {6, 8},
-                                     .top_mlp = {9, 5, 1},
-                                     .stride = 2,
-                                     .cross_layers = 2,
-                                     .cross_rank = 4};
-  options.dense.kind = kind;
-  if (kind == DenseKind::dlrm)
-    for (Table& table : options.workload.tables) table.dim = 8;
-  if (pooling == Pooling::none) options.workload.features.pop_back();  // its bags are empty: no vector
-  return options;
-}
-
 bool is_supported(const placement::Plan& plan, const RunOptions& options, const placement::Movement& movement) {
   try {
     placement::require_supported(plan, options.workload.tables, options.workload.features, movement);

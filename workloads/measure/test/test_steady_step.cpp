@@ -27,7 +27,7 @@ class Watch {
   ~Watch() { Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr); }
 };
 
-/// Calls watched(inputs, flight) when each batch has been taken before.
+/// Calls watched(inputs, flight, model) when each batch has been taken before.
 template <class Watched>
 auto in_steady_steps(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
                      const Case& config, const Watched& watched) {
@@ -36,19 +36,21 @@ auto in_steady_steps(const comm::Communicator& comm, const RunOptions& options, 
   ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
   tables.fill(options.row_values());
   const auto ready = ready_case(comm, tables, plan, config, inputs.front());
+  const auto dense = make_dense_model(comm, options);
   for (int round = 0; round < 2; ++round)
-    for (const StepInput& input : inputs) training_step(ready->flight, input);
-  return watched(inputs, ready->flight);
+    for (const StepInput& input : inputs) training_step(ready->flight, input, *dense);
+  return watched(inputs, ready->flight, *dense);
 }
 
 /// What the steps over all batches allocate then.
 std::map<std::string, int> allocated_by_steady_steps(const comm::Communicator& comm, const RunOptions& options,
                                                      const placement::Plan& plan, const Case& config) {
-  return in_steady_steps(comm, options, plan, config, [](const std::vector<StepInput>& inputs, Flight& flight) {
-    const Watch watch;
-    for (const StepInput& input : inputs) training_step(flight, input);
-    return allocated;
-  });
+  return in_steady_steps(comm, options, plan, config,
+                         [](const std::vector<StepInput>& inputs, Flight& flight, DenseModel& dense) {
+                           const Watch watch;
+                           for (const StepInput& input : inputs) training_step(flight, input, dense);
+                           return allocated;
+                         });
 }
 
 TEST(SteadyStep, TheWatchSeesAllocations) {
@@ -131,6 +133,11 @@ TEST_F(SteadySteps, OfNarrowWiresAndGroupsAllocateNothing) {
   }
 }
 
+TEST_F(SteadySteps, OfDenseModelsAllocateNothing) {
+  for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp, DenseKind::dlrm, DenseKind::dcnv2})
+    expect_none(dense_case(kind, Pooling::sum), "table_wise", {});
+}
+
 #ifdef SHARDMARK_EMULATED_DEVICE
 using Counts = kernels::emulated::Device::Counts;
 
@@ -138,9 +145,9 @@ using Counts = kernels::emulated::Device::Counts;
 Counts counts_of_a_step(const comm::Communicator& comm, const RunOptions& options, std::string_view planner) {
   return in_steady_steps(comm, options, plan_of(planner, options, comm.size()),
                          {.movement = {.transfer = placement::RowTransfer::dense_partials}},
-                         [](const std::vector<StepInput>& inputs, Flight& flight) -> Counts {
+                         [](const std::vector<StepInput>& inputs, Flight& flight, DenseModel& dense) -> Counts {
                            const Counts before = kernels::emulated::Device::get().counts();
-                           training_step(flight, inputs.front());
+                           training_step(flight, inputs.front(), dense);
                            const Counts after = kernels::emulated::Device::get().counts();
                            return {after.launches - before.launches, after.copies_to_host - before.copies_to_host,
                                    after.waits - before.waits, after.allocations - before.allocations};
@@ -159,6 +166,22 @@ TEST_F(SteadySteps, LaunchAndWaitNoMoreThanTheyDid) {
     EXPECT_LE(counts.copies_to_host, most.copies_to_host);
     EXPECT_LE(counts.waits, most.waits);
     EXPECT_LE(counts.allocations, most.allocations);
+  }
+}
+
+/// Behind a dense model the host waits for nothing but what travels to other ranks: a bucket of gradients.
+TEST_F(SteadySteps, WaitForNoDenseModel) {
+  for (const DenseKind kind : {DenseKind::mlp, DenseKind::dlrm, DenseKind::dcnv2}) {
+    SCOPED_TRACE(name_of(kind));
+    RunOptions options = dense_case(kind, Pooling::sum);
+    options.batches = options.checked_steps = 1;  // the lists of its pooled embeddings stay the same
+    const Counts with = counts_of_a_step(comm_, options, "table_wise");
+    options.dense.kind = DenseKind::none;
+    const Counts without = counts_of_a_step(comm_, options, "table_wise");
+    const std::int64_t buckets = comm_.size() > 1 ? 1 : 0;
+    EXPECT_EQ(with.copies_to_host - without.copies_to_host, buckets);
+    EXPECT_EQ(with.waits - without.waits, 2 * buckets);
+    EXPECT_EQ(with.allocations, 0);
   }
 }
 #endif
