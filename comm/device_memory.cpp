@@ -40,6 +40,10 @@ std::string no_gpu() {
                      visible == nullptr ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES={})", visible));
 }
 
+std::string bus_address(const cudaDeviceProp& properties) {
+  return fmt::format("{:04x}:{:02x}:{:02x}", properties.pciDomainID, properties.pciBusID, properties.pciDeviceID);
+}
+
 /// Holds what is the same on all ranks that have the same GPU, and its address on the host's bus.
 struct GpuIdentity {
   cudaUUID_t uuid;
@@ -54,8 +58,7 @@ GpuIdentity own_gpu(const Communicator& comm) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, gpu_of_rank(comm)), "cudaGetDeviceProperties");
   GpuIdentity gpu{.uuid = properties.uuid};
-  fmt::format_to_n(gpu.address, sizeof gpu.address - 1, "{:04x}:{:02x}:{:02x}", properties.pciDomainID,
-                   properties.pciBusID, properties.pciDeviceID);
+  bus_address(properties).copy(gpu.address, sizeof gpu.address - 1);
   return gpu;
 }
 
@@ -103,6 +106,23 @@ GpuMemory gpu_memory(const Communicator& comm) {
   for (int rank = 0; rank < comm.size(); ++rank)
     if (gpus[rank] == own.first) memory.sharers.push_back(rank);
   return memory;
+}
+
+std::optional<GpuDescription> describe_gpu(const Communicator& comm) {
+  const int number = gpu_of_rank(comm);
+  if (number < 0) return {};
+  cudaDeviceProp properties{};
+  int kilohertz = 0, driver = 0, toolkit = 0;
+  check_cuda(cudaGetDeviceProperties(&properties, number), "cudaGetDeviceProperties");
+  check_cuda(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, number), "cudaDeviceGetAttribute");
+  check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  check_cuda(cudaRuntimeGetVersion(&toolkit), "cudaRuntimeGetVersion");
+  return GpuDescription{.name = properties.name,
+                        .address = bus_address(properties),
+                        .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
+                        .clock_mhz = kilohertz / 1000,
+                        .driver = cuda_version(driver),
+                        .toolkit = cuda_version(toolkit)};
 }
 
 std::vector<std::string> gpu_names() {
@@ -183,6 +203,7 @@ std::string no_gpus(const Communicator&) { return std::string(no_cuda); }
 std::string no_own_gpus(const Communicator&) { return std::string(no_cuda); }
 bool built_for_gpus() { return false; }
 GpuMemory gpu_memory(const Communicator&) { throw InputError(std::string(no_cuda)); }
+std::optional<GpuDescription> describe_gpu(const Communicator&) { return {}; }
 std::vector<std::string> gpu_names() { return {}; }
 int gpu_of_rank(const Communicator&) { return -1; }
 void select_gpu(const Communicator&) {}

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,18 @@ struct GpuMemory {
 
 /// Returns that of this rank's GPU. Where no_gpus() gives a reason, it throws InputError with it. Collective.
 GpuMemory gpu_memory(const Communicator& comm);
+
+/// Describes a GPU for the record of a run.
+struct GpuDescription {
+  std::string name;     ///< "NVIDIA H200"
+  std::string address;  ///< on the bus of its host, "0000:1b:00"
+  std::int64_t memory_bytes = 0;
+  std::int64_t clock_mhz = 0;   ///< the highest of its multiprocessors
+  std::string driver, toolkit;  ///< the latest CUDA that the driver knows, and that of the program: "13.0"
+};
+
+/// Returns that of this rank's GPU; absent where it sees none.
+std::optional<GpuDescription> describe_gpu(const Communicator& comm);
 
 /// Returns the names of this node's GPUs, such as "NVIDIA H200"; empty where CUDA sees none.
 std::vector<std::string> gpu_names();

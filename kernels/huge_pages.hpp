@@ -27,4 +27,13 @@ void advise_huge_pages(const View& view) {
 /// without it.
 double huge_page_share(const void* pointer, std::int64_t bytes);
 
+/// Returns that of a Kokkos array; 1 where the memory is not the host's, whose pages are large.
+template <class View>
+double huge_page_share(const View& view) {
+  if constexpr (std::is_same_v<typename View::memory_space, Kokkos::HostSpace>)
+    return huge_page_share(view.data(), static_cast<std::int64_t>(view.size() * sizeof(typename View::value_type)));
+  else
+    return 1.0;
+}
+
 }  // namespace shardmark::kernels

@@ -77,6 +77,11 @@ class Slurm(unittest.TestCase):
         self.assertEqual(self.job("calibrate.sbatch", "m.json", "--quick")[-1], "shardmark calibrate --out m.json --quick")
         self.assertEqual(self.job("exchange.sbatch", "--bytes", "1K", code=137, CODE="137")[-1],
                          "shardmark exchange --bytes 1K --out results/local/scaling-7.jsonl")
+        gpus = self.job("compare-gpu.sbatch", "--budget", "5min", SLURM_JOB_NAME="compare-gpu")
+        self.assertEqual(gpus[-1], "shardmark compare criteo-kaggle --batch-per-rank 65536 --plan table_wise,row_wise,column_wise --budget 5min "
+                                   "--out results/local/compare-gpu-7.jsonl")
+        self.job("compare-gpu.sbatch", code=2, SHARDMARK="build/cuda/bin/shardmark")
+        self.assertIn("there is no build/cuda/bin/shardmark; build first, on a node of this kind: scripts/setup cuda && cmake --preset cuda &&", self.err)
         self.assertEqual(self.job("exchange.sbatch")[-1], "shardmark exchange --out results/local/scaling-7.jsonl --force")
         self.assertEqual(self.job("shardmark.sbatch", "compare", "my.json", "--out", "a")[-1], "shardmark compare my.json --out a")
 

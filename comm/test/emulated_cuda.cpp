@@ -445,6 +445,12 @@ cudaError_t cudaGetDevice(int* number) {
   return EmulatedCall().error;
 }
 
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  if (attribute != cudaDevAttrClockRate) return cudaErrorInvalidValue;
+  *value = 1000;  // kHz
+  return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int number) {
   const EmulatedCall call;
   if (call.error != cudaSuccess) return call.error;

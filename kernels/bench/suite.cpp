@@ -109,10 +109,7 @@ Array<Exec, float> Suite::state(OptimizerKind kind) {
   return state_;
 }
 
-double Suite::huge_page_share() const {
-  if (on_device<Exec>) return 0;
-  return kernels::huge_page_share(rows_.data(), static_cast<std::int64_t>(rows_.size()) * 4);
-}
+double Suite::huge_page_share() const { return kernels::huge_page_share(rows_); }
 
 RowSetting Suite::setting(const std::string& what, const std::function<void(std::size_t, RowSetting)>& run) {
   const auto known = settings_.find(what);

@@ -2,6 +2,7 @@
 #include "kernels/route/bag_lengths.hpp"
 
 #include "kernels/instantiate.hpp"
+#include "kernels/route/device_bag_lengths.hpp"
 
 namespace shardmark::kernels {
 
@@ -45,11 +46,17 @@ void count_up(const Exec& exec, Array<Exec, std::int64_t> numbers) {
 /// Sums the lengths of whole blocks of vectors before it writes any offset.
 template <class Exec>
 void sum_lengths(const Exec& exec, std::int64_t rows, ConstArray<Exec, std::int32_t> lengths,
-                 ConstArray<Exec, std::int64_t> before, Array<Exec, std::int64_t> offsets) {
+                 ConstArray<Exec, std::int64_t> before, Array<Exec, std::int64_t> offsets,
+                 [[maybe_unused]] Scratch<Exec, std::uint32_t>& workspace) {
   constexpr std::int64_t block_size = bags_of_block<Exec>;
   const auto bags = static_cast<std::int64_t>(lengths.extent(0));
   const bool all = before.extent(0) == 0;
   count_up(exec, Kokkos::subview(offsets, std::pair(std::int64_t{0}, rows)));
+#ifdef KOKKOS_ENABLE_CUDA
+  if constexpr (std::is_same_v<Exec, Kokkos::Cuda>) {
+    if (all) return device::sum_all_lengths(exec, rows, lengths, offsets, workspace);
+  }
+#endif
   Kokkos::parallel_scan(
       "shardmark::sum_lengths", static_range(exec, bags / block_size + 1),
       KOKKOS_LAMBDA(const std::int64_t block, std::int64_t& sum, const bool final) {

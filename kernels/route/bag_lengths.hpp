@@ -13,10 +13,12 @@ void count_vectors(const Exec& exec, ConstArray<Exec, std::int32_t> lengths,
 
 /// Writes the CSR offsets of `rows` bags of one id each and, behind them, of the bags of these lengths that have a
 /// pooled embedding; behind the last bag stands the number of all ids. lengths: [bags]; before: [bags + 1] of
-/// count_vectors, or empty when every bag has a pooled embedding; offsets: [rows + vectors + 1].
+/// count_vectors, or empty when every bag has a pooled embedding; offsets: [rows + vectors + 1]; workspace: used on
+/// devices.
 template <class Exec>
 void sum_lengths(const Exec& exec, std::int64_t rows, ConstArray<Exec, std::int32_t> lengths,
-                 ConstArray<Exec, std::int64_t> before, Array<Exec, std::int64_t> offsets);
+                 ConstArray<Exec, std::int64_t> before, Array<Exec, std::int64_t> offsets,
+                 Scratch<Exec, std::uint32_t>& workspace);
 
 /// Sets numbers[i] to i: the offsets of bags of one id each.
 template <class Exec>

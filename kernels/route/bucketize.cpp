@@ -184,9 +184,9 @@ std::int64_t bucketize_ranges(const Exec& exec, const RowOwners<Exec>& owners, c
 template <class Exec, class InputIndex, class Length, class Index>
 std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
                        const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
-                       BucketizeWorkspace<Exec>& workspace) {
+                       BucketizeWorkspace<Exec>& workspace, [[maybe_unused]] const WholeStrips& whole) {
   if constexpr (on_device<Exec>)
-    return device::bucketize(exec, owners, bags, out, slot_counts, workspace);
+    return device::bucketize(exec, owners, bags, out, slot_counts, workspace, whole);
   else
     return bucketize_ranges(exec, owners, bags, out, slot_counts, workspace);
 }

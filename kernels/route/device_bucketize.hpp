@@ -48,6 +48,7 @@ struct StripRanges {
 
   /// Is one range, as a lane of its warp sees it.
   struct Range {
+    std::int64_t strip_number;
     StripOwners strip;
     WarpTile warp;
     std::int64_t number;          ///< among those of the strip
@@ -67,7 +68,7 @@ struct StripRanges {
       const std::int64_t bag = feature_bags[strip.feature] + number * bags_per_range;
       const auto bags =
           static_cast<int>(Kokkos::min(std::int64_t{bags_per_range}, feature_bags[strip.feature + 1] - bag));
-      body(Range{owners_of(strip, row_blocks, row_owners), warp, number, offsets + bag, bags,
+      body(Range{s, owners_of(strip, row_blocks, row_owners), warp, number, offsets + bag, bags,
                  BagEnds(warp, offsets + bag, bags)});
     }
   }
@@ -116,6 +117,44 @@ struct CountIds {
   }
 };
 
+/// Copies the ids, weights and lengths of a range of which one slot gets all; `to`: the place of the first id.
+template <class Ranges, class Range>
+KOKKOS_FORCEINLINE_FUNCTION void copy_range(const Ranges& of, const Range& range, std::int64_t to) {
+  const OwnedRow owner = range.strip.only_owner();
+  const int step = range.warp.lanes, length = range.ends.length();
+  const std::int64_t from = range.ends.begin();
+  const auto set = [](auto& element, std::int64_t value) {
+    element = static_cast<std::remove_reference_t<decltype(element)>>(value);
+  };
+  constexpr int ids_at_once = 4;
+  for (int first = range.warp.lane; first < length; first += ids_at_once * step) {
+    std::int64_t rows[ids_at_once] = {};
+    for (int k = 0; k < ids_at_once; ++k)
+      if (const int at = first + k * step; at < length) rows[k] = read_only(of.indices + from + at);
+    for (int k = 0; k < ids_at_once; ++k)
+      if (const int at = first + k * step; at < length) set(of.out_ids[to + at], rows[k] + owner.local_row);
+  }
+  if (of.weights != nullptr)
+    for (int at = range.warp.lane; at < length; at += step) of.out_weights[to + at] = read_only(of.weights + from + at);
+  auto* lengths = of.first_length(owner.slot, range);
+  for (int bag = range.warp.lane; bag < range.bags; bag += step)
+    set(lengths[bag], range.offsets[bag + 1] - range.offsets[bag]);
+}
+
+/// Copies the ranges of strips whose rows one slot holds. first_id: the place of the first id of each strip.
+template <class Ranges>
+struct CopyStrips {
+  Ranges of;
+  const std::int64_t* first_id;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    of.for_ranges(i, [&](const auto& range) {
+      const std::int64_t before = range.ends.begin() - *(range.offsets - range.number * Ranges::bags_per_range);
+      copy_range(of, range, first_id[range.strip_number] + before);
+    });
+  }
+};
+
 /// Writes ids, weights and lengths, which are 0 beforehand. cells: the place of the first id of each.
 template <class Ranges>
 struct FillBuckets {
@@ -124,7 +163,7 @@ struct FillBuckets {
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     of.for_ranges(i, [&](const auto& range) {
       if (range.strip.one_owner())
-        copy(range);
+        copy_range(of, range, of.cell(range.strip.only_owner().slot, range));
       else
         distribute(range);
     });
@@ -134,27 +173,6 @@ struct FillBuckets {
   template <class T>
   KOKKOS_FORCEINLINE_FUNCTION static void set(T& to, std::int64_t value) {
     to = static_cast<T>(value);
-  }
-
-  template <class Range>
-  KOKKOS_FORCEINLINE_FUNCTION void copy(const Range& range) const {
-    const OwnedRow owner = range.strip.only_owner();
-    const int step = range.warp.lanes, length = range.ends.length();
-    const std::int64_t from = range.ends.begin(), to = of.cell(owner.slot, range);
-    constexpr int ids_at_once = 4;
-    for (int first = range.warp.lane; first < length; first += ids_at_once * step) {
-      std::int64_t rows[ids_at_once] = {};
-      for (int k = 0; k < ids_at_once; ++k)
-        if (const int at = first + k * step; at < length) rows[k] = read_only(of.indices + from + at);
-      for (int k = 0; k < ids_at_once; ++k)
-        if (const int at = first + k * step; at < length) set(of.out_ids[to + at], rows[k] + owner.local_row);
-    }
-    if (of.weights != nullptr)
-      for (int at = range.warp.lane; at < length; at += step)
-        of.out_weights[to + at] = read_only(of.weights + from + at);
-    auto* lengths = of.first_length(owner.slot, range);
-    for (int bag = range.warp.lane; bag < range.bags; bag += step)
-      set(lengths[bag], range.offsets[bag + 1] - range.offsets[bag]);
   }
 
   /// Moves the ids behind those that the same slot got before; cells then count on.
@@ -219,10 +237,32 @@ void count_slots(const Exec& exec, const Ranges& ranges, const Array<Exec, std::
       });
 }
 
+/// Lists the ranges before each strip and behind the last, then the place of the first id of each strip, and counts the
+/// ids of the slots; returns how many there are. It copies the list to the device when it is another one than before.
+template <class Exec>
+std::int64_t list_whole_strips(const Exec& exec, const WholeStrips& whole, std::int64_t bags_per_range,
+                               const SlotCounts& slot_counts, BucketizeWorkspace<Exec>& workspace) {
+  std::vector<std::int64_t> list{0}, first_id(slot_counts.extent(0));
+  for (const std::int64_t bags : whole.bags) list.push_back(list.back() + (bags + bags_per_range - 1) / bags_per_range);
+  for (std::size_t slot = 0; slot < slot_counts.extent(0); ++slot) slot_counts(slot) = 0;
+  for (std::size_t s = 0; s < whole.slots.size(); ++s) slot_counts(whole.slots[s]) = whole.ids[s];
+  std::int64_t total = 0;
+  for (std::size_t slot = 0; slot < first_id.size(); ++slot) {
+    first_id[slot] = total;
+    total += slot_counts(slot);
+  }
+  for (const std::int64_t slot : whole.slots) list.push_back(first_id[slot]);
+  if (list != workspace.listed) {
+    workspace.first_range.holding(exec, list);
+    workspace.listed = std::move(list);
+  }
+  return total;
+}
+
 template <class Exec, class InputIndex, class Length, class Index>
 std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
                        const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
-                       BucketizeWorkspace<Exec>& workspace) {
+                       BucketizeWorkspace<Exec>& workspace, const WholeStrips& whole) {
   using Ranges = StripRanges<Exec, InputIndex, Length, Index>;
   Ranges ranges{owners.strips.data(),
                 owners.blocks.data(),
@@ -241,11 +281,19 @@ std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Ba
                 static_cast<std::int64_t>(out.first_bag.extent(0)),
                 static_cast<std::int64_t>(out.lengths.extent(0)),
                 places_for_warps(exec)};
+  ranges.warps = Kokkos::clamp(ranges.warps, std::int64_t{1}, Kokkos::max(ranges.most_ranges(), std::int64_t{1}));
+  if (!whole.slots.empty()) {
+    const std::int64_t total = list_whole_strips(exec, whole, Ranges::bags_per_range, slot_counts, workspace);
+    ranges.first_range = workspace.first_range.first(2 * ranges.strip_count + 1).data();
+    for_lanes<typename Ranges::Bounds>("shardmark::bucketize_copy", exec, ranges.warps,
+                                       CopyStrips<Ranges>{ranges, ranges.first_range + ranges.strip_count + 1});
+    return total;
+  }
+  workspace.listed.clear();
   const Array<Exec, std::int64_t> cells = workspace.cursors.first(ranges.cell_count() + 1);
   const Array<Exec, std::int64_t> counts = workspace.counts.first(ranges.slot_count);
   ranges.first_range = workspace.first_range.first(ranges.strip_count + 1).data();
   ranges.cells = cells.data();
-  ranges.warps = Kokkos::clamp(ranges.warps, std::int64_t{1}, Kokkos::max(ranges.most_ranges(), std::int64_t{1}));
   number_ranges(exec, ranges);
   Kokkos::deep_copy(exec, cells, std::int64_t{0});
   for_lanes<typename Ranges::Bounds>("shardmark::bucketize_count", exec, ranges.warps, CountIds<Ranges>{ranges});

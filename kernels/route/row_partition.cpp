@@ -56,6 +56,15 @@ void RowPartition::add_strip(std::int64_t feature, std::int64_t rows, std::span<
   strips_.push_back(strip);
 }
 
+std::vector<std::int64_t> RowPartition::only_slots() const {
+  std::vector<std::int64_t> slots;
+  for (const Strip& strip : strips_) {
+    if (strip.blocks != 1 || blocks_[strip.first_block].modulus != 1) return {};
+    slots.push_back(members_[strip.first_member]);
+  }
+  return slots;
+}
+
 /// Adds one block for shards that interleave, members from `member` on; returns how many rows it has.
 std::int64_t RowPartition::add_block(std::int64_t feature, std::span<const OwnedRows> group, std::int64_t member) {
   const std::int64_t first_row = group.front().begin;

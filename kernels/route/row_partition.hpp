@@ -73,6 +73,9 @@ class RowPartition {
   const std::vector<RowOwner>& owners() const { return owners_; }
   const std::vector<std::int64_t>& members() const { return members_; }
 
+  /// Returns by strip the slot that holds all of its rows, in their order; empty unless there is one for each strip.
+  std::vector<std::int64_t> only_slots() const;
+
  private:
   std::int64_t add_block(std::int64_t feature, std::span<const OwnedRows> group, std::int64_t member);
 

@@ -15,14 +15,16 @@ TEST(BagLengths, OnlyBagsThatMustHoldAnIdCanBeWithoutVector) {
   EXPECT_EQ(host(before), (Numbers{0, 1, 1, 2, 3}));
 
   const Array<Space, std::int64_t> of_vectors("offsets", 6), of_bags("offsets", 5);
-  sum_lengths(exec, 2, lengths, before, of_vectors);
+  Scratch<Space, std::uint32_t> workspace("workspace");
+  sum_lengths(exec, 2, lengths, before, of_vectors, workspace);
   EXPECT_EQ(host(of_vectors), (Numbers{0, 1, 2, 4, 4, 7}));
-  sum_lengths(exec, 0, lengths, {}, of_bags);
+  sum_lengths(exec, 0, lengths, {}, of_bags, workspace);
   EXPECT_EQ(host(of_bags), (Numbers{0, 2, 2, 2, 5}));
 }
 
 TEST(BagLengths, BagsOfSeveralBlocksAreCountedAsOneByOne) {
   const Space exec;
+  Scratch<Space, std::uint32_t> workspace("workspace");
   for (const std::int64_t bags : {1023, 1024, 1025, 5 * 1024, 5000}) {
     std::vector<std::int32_t> lengths;
     std::vector<std::uint8_t> only_touched;
@@ -41,8 +43,14 @@ TEST(BagLengths, BagsOfSeveralBlocksAreCountedAsOneByOne) {
     const Array<Space, std::int64_t> before("before", vectors.size()), summed("offsets", offsets.size());
     count_vectors(exec, of_bags, array_of(exec, only_touched, "only_touched"), before);
     EXPECT_EQ(host(before), vectors) << bags;
-    sum_lengths(exec, 0, of_bags, before, summed);
+    sum_lengths(exec, 0, of_bags, before, summed, workspace);
     EXPECT_EQ(host(summed), offsets) << bags;
+
+    Numbers of_all{0, 1, 2, 3};
+    for (const std::int32_t length : lengths) of_all.push_back(of_all.back() + length);
+    const Array<Space, std::int64_t> all("offsets", of_all.size());
+    sum_lengths(exec, 3, of_bags, {}, all, workspace);
+    EXPECT_EQ(host(all), of_all) << bags;
   }
 }
 

@@ -38,7 +38,8 @@ std::vector<OwnedRows> blocks(std::int64_t rows, std::int64_t n) {
   return shards;
 }
 
-Problem random_problem(std::uint64_t seed) {
+/// parts: whether the strips are split by rows.
+Problem random_problem(std::uint64_t seed, bool parts = true) {
   Random random(seed);
   Problem problem;
   problem.samples = draw(random, 1, seed % 4 == 0 ? 2000 : 60);  // of many ranges of bags, or one
@@ -51,7 +52,7 @@ Problem random_problem(std::uint64_t seed) {
   if (seed % 2 == 0) problem.bags.add_weights(random);
   for (std::int64_t f = 0; f < features; ++f)
     for (std::int64_t columns = draw(random, 1, 2); columns > 0; --columns) {
-      const std::int64_t n = draw(random, 1, seed % 8 == 4 ? 40 : 5);
+      const std::int64_t n = parts ? draw(random, 1, seed % 8 == 4 ? 40 : 5) : 1;
       problem.add_strip(f, rows[at(f)], draw(random, 0, 1) == 0 ? modulo(rows[at(f)], n) : blocks(rows[at(f)], n));
     }
   return problem;
@@ -106,7 +107,13 @@ Result bucketized(const Problem& problem, BucketizeWorkspace<typename Types::Exe
       Array<Exec, Index>("ids", at(problem.strip_ids)),
       Array<Exec, float>("weights", problem.bags.weights.empty() ? 0 : at(problem.strip_ids))};
   const SlotCounts slot_counts("slot_counts", at(problem.slots));
-  const auto total = bucketize(exec, row_owners(exec, problem.partition), bags, out, slot_counts, workspace);
+  WholeStrips whole{problem.partition.only_slots(), {}, {}};
+  for (std::size_t strip = 0; strip < whole.slots.size(); ++strip) {
+    const std::int64_t first = problem.strip_features[strip] * problem.samples;
+    whole.bags.push_back(problem.samples);
+    whole.ids.push_back(problem.bags.offsets[at(first + problem.samples)] - problem.bags.offsets[at(first)]);
+  }
+  const auto total = bucketize(exec, row_owners(exec, problem.partition), bags, out, slot_counts, workspace, whole);
   const auto lengths = host(out.lengths);
   const auto ids = host(out.ids);
   return {{lengths.begin(), lengths.end()}, {ids.begin(), ids.end()}, host(slot_counts), host(out.weights), total};
@@ -138,6 +145,9 @@ TYPED_TEST(BucketizeTest, EqualsTheSlotBySlotDefinition) {
     SCOPED_TRACE(seed_line(seed));
     const auto problem = random_problem(seed);
     EXPECT_EQ(bucketized<TypeParam>(problem, workspace), expected(problem));
+    const auto whole = random_problem(seed, false);
+    EXPECT_EQ(std::ssize(whole.partition.only_slots()), whole.slots);
+    EXPECT_EQ(bucketized<TypeParam>(whole, workspace), expected(whole));
   }
 }
 

@@ -133,41 +133,62 @@ struct ShardRange {
 };
 
 /// Sums the positions of each piece of the long rows, or (Add) the sums of the pieces of each row that has more than
-/// one. The lanes of a warp look for pieces side by side; of each it finds, a warp sums 32 columns, one a lane.
+/// one. Warps claim numbers of pieces one after the other, since nobody knows which of them have a piece; the lanes of
+/// a warp look for pieces side by side, and of each that is found, the warp sums 32 columns, one a lane.
 template <class Shard, bool Add>
 struct LongRows {
   static constexpr int columns = warp_lanes;                         ///< that a warp sums
   static constexpr int window = warp_lanes, batch = 2 * warp_lanes;  ///< numbers of a column that are read side by side
+  static constexpr int group = 8;                                    ///< numbers that are claimed together
   using Bounds = Kokkos::LaunchBounds<team_lanes, 2>;
   using Words = Window<std::uint64_t>[batch / window];
 
   RowSource source;
   ShardRange<Shard> shards;
   std::int64_t numbers;        ///< of pieces
+  std::int64_t alone;          ///< of the first numbers, which are claimed one by one: whole pieces
   std::int64_t column_blocks;  ///< of `columns` columns
-  std::int64_t warps;          ///< a quarter of those that the device has places for, which have the registers of all
+  std::int64_t warps;
+  std::uint32_t* claimed;  ///< 0 before and behind the launch
+
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t claims() const {
+    return (alone + (numbers - alone + group - 1) / group) * column_blocks;
+  }
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const WarpTile warp = whole_warp(static_cast<int>(i % warp_lanes));
-    const std::int64_t items = numbers * column_blocks;
-    for (std::int64_t first = i / warp_lanes; first < items; first += warp_lanes * warps) {
-      const Positions own = find(first + warp.lane * warps, items);
-      for (int from = 0; from < warp_lanes; ++from) {
+    const auto all = static_cast<std::uint32_t>(claims());
+    for (;;) {
+      const std::uint32_t claim = next(warp);
+      if (claim >= all) {
+        // The last of the warps to find nothing leaves it as it was.
+        if (warp.lane == 0 && claim - all == static_cast<std::uint32_t>(warps) - 1) *claimed = 0;
+        return;
+      }
+      const std::int64_t part = claim / column_blocks, first_column = (claim - part * column_blocks) * columns;
+      const bool one = part < alone;
+      const std::int64_t first = one ? part : alone + (part - alone) * group;
+      const int count = one ? 1 : static_cast<int>(Kokkos::min(numbers - first, std::int64_t{group}));
+      const Positions own = find(first + warp.lane, warp.lane < count);
+      for (int from = 0; from < count; ++from) {
         const Positions found{warp.from_lane(own.begin, from), warp.from_lane(own.end, from)};
-        if (found.begin < found.end) sum_columns(warp, first + from * warps, found);
+        if (found.begin < found.end) sum_columns(warp, first + from, first_column, found);
       }
     }
   }
 
  private:
-  KOKKOS_FORCEINLINE_FUNCTION Positions find(std::int64_t item, std::int64_t items) const {
-    if (item >= items) return {};
-    const std::int64_t number = item / column_blocks;
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t next(const WarpTile& warp) const {
+    const std::uint32_t claim = warp.lane == 0 ? Kokkos::atomic_fetch_add(claimed, 1U) : 0;
+    return warp.from_lane(claim, 0);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Positions find(std::int64_t number, bool exists) const {
+    if (!exists) return {};
     return Add ? source.row_of_second_piece(number) : source.piece(number);
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void sum_columns(const WarpTile& warp, std::int64_t item, const Positions& found) const {
-    const std::int64_t number = item / column_blocks, first = (item - number * column_blocks) * columns;
+  KOKKOS_FORCEINLINE_FUNCTION void sum_columns(const WarpTile& warp, std::int64_t number, std::int64_t first,
+                                               const Positions& found) const {
     const std::int64_t dim = shards.of(source.key_at(found.begin)).dim;
     const int lane = warp.lane;
     // Once, if there are such columns: nvcc needs more registers for a condition.
@@ -462,16 +483,22 @@ RowSource row_source(const std::string& label, const Exec& exec, const RowGradie
                          numbers,
                          workspace.partial_sums.first(numbers.count * stride).data(),
                          stride};
-  const auto launch = [&]<bool Add>(std::bool_constant<Add>, std::int64_t pieces) {
+  if (workspace.claimed.extent(0) == 0) workspace.claimed = Array<Exec, std::uint32_t>("shardmark::claimed", 2);
+  const auto launch = [&]<bool Add>(std::bool_constant<Add>, std::int64_t pieces, std::int64_t alone) {
     using Kernel = LongRows<Shard, Add>;
-    const std::int64_t column_blocks = (list.largest_dim + Kernel::columns - 1) / Kernel::columns;
-    const std::int64_t warps = std::min(pieces * column_blocks, places_for_warps(exec) / 4);
-    for_lanes<typename Kernel::Bounds>(
-        label + "_long_rows", exec, warps,
-        Kernel{source, {list.shards.data(), list.count()}, pieces, column_blocks, warps});
+    Kernel kernel{source,
+                  {list.shards.data(), list.count()},
+                  pieces,
+                  alone,
+                  (list.largest_dim + Kernel::columns - 1) / Kernel::columns,
+                  0,
+                  workspace.claimed.data() + (Add ? 1 : 0)};
+    // A quarter of those that the device has places for, which have the registers of all.
+    kernel.warps = std::min(kernel.claims(), places_for_warps(exec) / 4);
+    for_lanes<typename Kernel::Bounds>(label + "_long_rows", exec, kernel.warps, kernel);
   };
-  launch(std::false_type{}, numbers.count);
-  if (numbers.later > 1) launch(std::true_type{}, numbers.later);
+  launch(std::false_type{}, numbers.count, numbers.later);
+  if (numbers.later > 1) launch(std::true_type{}, numbers.later, 0);
   return source;
 }
 

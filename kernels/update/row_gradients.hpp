@@ -78,6 +78,8 @@ struct RowGradientsWorkspace {
   Scratch<Exec, std::int64_t> first_piece{"shardmark::hot_row_first_piece"};
   Scratch<Exec, std::int64_t> piece_count{"shardmark::hot_row_piece_count"};
   Scratch<Exec, float> partial_sums{"shardmark::hot_row_partial_sums"};
+  Array<Exec, std::uint32_t>
+      claimed;  ///< on devices: by launch, how much work the warps have claimed; 0 between launches
 };
 
 }  // namespace shardmark::kernels

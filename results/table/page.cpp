@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "results/disturbance.hpp"
 #include "results/json_text.hpp"
@@ -40,6 +41,24 @@ std::string memory_of(const Json& environment) {
   const Json::json_pointer memory("/machine/memory_bytes");
   if (!environment.contains(memory) || !environment.at(memory).is_number()) return "unknown";
   return fmt::format("{:.1f} GiB", environment.at(memory).get<double>() * 0x1p-30);
+}
+
+/// "GPUs 4 x NVIDIA H200, 139.8 GiB, at most 1980 MHz, driver of CUDA 13.0": those that ranks use; nothing without.
+std::vector<std::string> gpu_line(const Json& environment) {
+  std::set<std::string> gpus;
+  const Json* shown = nullptr;
+  if (const Json::json_pointer ranks("/ranks"); environment.contains(ranks))
+    for (const Json& rank : environment.at(ranks))
+      if (rank.is_object() && rank.contains("gpu")) {
+        shown = &rank.at("gpu");
+        gpus.insert(text_at(rank, "/host") + ' ' + text_at(rank, "/gpu/address"));
+      }
+  if (shown == nullptr) return {};
+  const Json::json_pointer memory("/memory_bytes");
+  const double bytes = shown->contains(memory) && shown->at(memory).is_number() ? shown->at(memory).get<double>() : 0.0;
+  return {fmt::format("GPUs {} x {}, {:.1f} GiB, at most {} MHz, driver of CUDA {}", gpus.size(),
+                      text_at(*shown, "/name"), bytes * 0x1p-30, text_at(*shown, "/clock_mhz"),
+                      text_at(*shown, "/driver"))};
 }
 
 /// "predicted by NAME: measured on 2 ranks of 1 thread": nothing where nothing was.
@@ -198,15 +217,18 @@ std::vector<std::string> where_lines(const Json& environment) {
   std::string command;
   if (environment.contains("arguments"))
     for (const Json& argument : environment.at("arguments")) command += ' ' + plain(text_of(argument));
-  return {fmt::format("shardmark {}, commit {}{}, {} build by {}, {}, seed {}", text_at(environment, "/build/version"),
-                      text_at(environment, "/build/git_hash").substr(0, 12), dirty ? " with changes" : "",
-                      text_at(environment, "/build/type"), text_at(environment, "/build/compiler"),
-                      text_at(environment, "/time"), text_at(environment, "/seed")),
-          fmt::format("command{}", command),
-          fmt::format("hosts {}, machine {}, {} cores, {} logical, {}, Linux {}", host_list(environment),
-                      text_at(environment, "/machine/cpu"), text_at(environment, "/machine/cores"),
-                      text_at(environment, "/machine/logical_cpus"), memory_of(environment),
-                      text_at(environment, "/machine/kernel"))};
+  std::vector<std::string> lines{
+      fmt::format("shardmark {}, commit {}{}, {} build by {}, {}, seed {}", text_at(environment, "/build/version"),
+                  text_at(environment, "/build/git_hash").substr(0, 12), dirty ? " with changes" : "",
+                  text_at(environment, "/build/type"), text_at(environment, "/build/compiler"),
+                  text_at(environment, "/time"), text_at(environment, "/seed")),
+      fmt::format("command{}", command),
+      fmt::format("hosts {}, machine {}, {} cores, {} logical, {}, Linux {}", host_list(environment),
+                  text_at(environment, "/machine/cpu"), text_at(environment, "/machine/cores"),
+                  text_at(environment, "/machine/logical_cpus"), memory_of(environment),
+                  text_at(environment, "/machine/kernel"))};
+  std::ranges::move(gpu_line(environment), std::back_inserter(lines));
+  return lines;
 }
 
 std::string build_text(const Report& report) {

@@ -216,6 +216,20 @@ TEST(Table, AnEnvironmentThatLacksEverythingIsUnknown) {
             "# hosts 1 (unknown), machine unknown, unknown cores, unknown logical, unknown, Linux unknown\n");
 }
 
+TEST(Table, GpusOfRanksAreNamedOnce) {
+  auto environment = sample_environment();
+  for (const char* address : {"0000:1b:00", "0000:1b:00", "0000:43:00"})
+    environment["ranks"].push_back({{"host", "node1"},
+                                    {"gpu",
+                                     {{"name", "NVIDIA H200"},
+                                      {"address", address},
+                                      {"memory_bytes", std::int64_t{150'000'000'000}},
+                                      {"clock_mhz", 1980},
+                                      {"driver", "13.0"}}}});
+  EXPECT_EQ(lines_with(results_table(environment, {}), "# GPUs"),
+            "# GPUs 2 x NVIDIA H200, 139.7 GiB, at most 1980 MHz, driver of CUDA 13.0\n");
+}
+
 TEST(Table, AnOrdinaryCaseShowsAllItsPhases) {
   CaseRecord record = sample_case("data_parallel+table_wise", 12345.0);
   record.options["transfer"] = "reduce_scatter";

@@ -24,6 +24,8 @@ STEPS = {"kaggle": "run criteo-kaggle --batch 65536", "kaggle-8192": "run criteo
          "kaggle-staged": "run criteo-kaggle --batch 65536 --exchange host_staged",
          "kaggle-dlrm": "run criteo-kaggle --batch 65536 --dense dlrm", "dcnv2": "run dlrm-dcnv2 --scale 1/8 --batch 8192"}
 UNITS = {"us": 1e-3, "MB": 1e-6}  # ncu gives nanoseconds and bytes
+PHASES = ("input_dist", "lookup", "output_dist", "dense", "grad_dist", "update")
+STEP_HEAD = ("step", "batch", "exchange", "ms", "95 %", "samples/s", *(phase.removesuffix("_dist") for phase in PHASES), "steps", "wrong")
 HEAD = ("kernel", "us", "GB/s", "PyTorch us", "times", "share of ceilings")
 
 
@@ -52,8 +54,8 @@ def card(folder):
 
 
 def tests(folder):
-    """A line per test program, and one per failed test."""
-    lines = []
+    """A line per test program and number of ranks, and one per failed test."""
+    lines, counts = [], {}
     for path in sorted(folder.glob("test_*.exit")):
         found = read(path.with_suffix(".json"))
         code = path.read_text().strip()
@@ -65,8 +67,11 @@ def tests(folder):
             continue
         all_tests = [(suite["name"], test) for suite in found["testsuites"] for test in suite["testsuite"]]
         skipped = sum(test["result"] == "SKIPPED" for _, test in all_tests)
-        lines.append(f"{path.stem}: {found['tests']} tests, {found['failures']} failed, {skipped} skipped")
+        count = counts.setdefault(re.sub(r"(\.np\d)\.\d$", r"\1", path.stem), [0, 0, 0])
+        for i, number in enumerate((len(all_tests), found["failures"], skipped)):
+            count[i] += number
         lines += [f"  FAILED {suite}.{test['name']}" for suite, test in all_tests if test.get("failures")]
+    lines += [f"{name}: {number} tests, {failed} failed, {skipped} skipped" for name, (number, failed, skipped) in counts.items()]
     memcheck = folder / "memcheck.log"
     if memcheck.exists():
         lines.append("memcheck: " + " | ".join(memcheck.read_text(errors="replace").splitlines()[-3:]))
@@ -102,10 +107,27 @@ def kernels(folder):
     return rows
 
 
+def steps(folder):
+    """Cells of the rows under STEP_HEAD: the cases that `borrowed steps` has measured."""
+    rows = []
+    for name in STEPS:
+        try:
+            lines = (folder / f"steps_{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            continue
+        for case in (record for record in map(json.loads, lines) if record["record"] == "case"):
+            step, options = case["step_ms"], case["options"]
+            judged = f"{case['wrong']}" if case["checked_steps"] else "unchecked"
+            rows.append((name, f"{options['batch']:,}", case.get("picked") or options["exchange"], f"{step['median']:.3f}",
+                         f"[{step['low']:.3f}, {step['high']:.3f}]", f"{case['samples_per_s']:,.0f}",
+                         *(f"{case['phases'][phase]['median_ms']:.3f}" for phase in PHASES), f"{step['n']}", judged))
+    return rows
+
+
 def print_table(head, rows):
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     for row in (head, *rows):
-        cells = [cell.ljust(width) if head[i] in ("kernel", "launch", HEAD[-1]) else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))]
+        cells = [cell.ljust(width) if head[i] in ("kernel", "launch", "step", "exchange", HEAD[-1]) else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))]
         print("  ".join(cells).rstrip())
 
 
@@ -136,13 +158,17 @@ def page(folder):
     if context is None or not (folder / "gpu.csv").exists():
         return None
     torch = next((found["torch"] for case in GPU_SIZES if (found := read(folder / f"torch_{case}.json"))), "none")
+    of_steps = ""
+    if taken := steps(folder):
+        of_steps = ("\nSteps (`borrowed steps`), one rank: `shardmark run` as `table.py` lists it, milliseconds, phases by CUDA events, each case checked "
+                    "before and after it was timed:\n\n" + markdown(STEP_HEAD, ("--", "--:", "--", *["--:"] * (len(STEP_HEAD) - 3)), taken) + "\n")
     table = markdown(HEAD, ("--", "--:", "--:", "--:", "--:", "--"), kernels(folder))
     if looked := launches(folder):
         table += "\n\nOne call of each by ncu, launch by launch:\n\n" + markdown(("launch", *METRICS), ("--", *["--:"] * len(METRICS)), looked)
     return (f"# {folder.name}\n\n{card(folder)[0]}; {context['date'][:10]}, commit {context['git_hash'][:12]}, "
             f"PyTorch {torch}. Made by `scripts/gpu/borrowed tests` and `measure` ([GPUs](../../../docs/gpu.md)).\n\n"
             + "".join(f"- {line.strip()}\n" for line in tests(folder))
-            + "\nMedians of calls by CUDA events, the batches of ids taking turns. GB/s: the bytes that the kernel has to move, "
+            + of_steps + "\nKernels. Medians of calls by CUDA events, the batches of ids taking turns. GB/s: the bytes that the kernel has to move, "
             "each read of a row counted once for a batch, by its time. Ceilings: moving the same rows and nothing else, measured between the calls; "
             "`rmw` reads and writes rows and state in the order of the ids, `sorted_rmw` ascending, `backward` also sorts and "
             "reads the gradients. PyTorch: `embedding_bag` over one matrix of all tables, forward, and backward with sparse "
@@ -166,7 +192,7 @@ def main(argument):
         return
     folder = pathlib.Path(argument)
     print("\n".join(card(folder) + tests(folder)))
-    for head, rows in ((HEAD, kernels(folder)), (("launch", *METRICS), launches(folder))):
+    for head, rows in ((STEP_HEAD, steps(folder)), (HEAD, kernels(folder)), (("launch", *METRICS), launches(folder))):
         if rows:
             print_table(head, rows)
 

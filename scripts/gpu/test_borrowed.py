@@ -31,11 +31,19 @@ class Borrowed(unittest.TestCase):
             self.assertIn("case b,", again.stderr)
             self.assertNotIn("case a,", again.stderr)
 
+    def test_takes_steps(self):
+        with tempfile.TemporaryDirectory() as folder:
+            taken = borrowed("--dry", "steps", folder)
+            self.assertEqual(taken.returncode, 0, taken.stderr)
+            self.assertRegex(taken.stdout, r"(?m)^kaggle +512  .* 0$")
+            self.assertRegex(taken.stdout, r"(?m)^kaggle-dlrm +512  .* 0$")
+            self.assertNotIn("kaggle-staged  ", taken.stdout)  # nothing lies on a GPU
+
     def test_says_what_it_wants(self):
         for arguments in ((), ("everything",)):
             outcome = borrowed(*arguments)
             self.assertEqual(outcome.returncode, 2)
-            self.assertIn("Usage: borrowed tests|measure", outcome.stderr)
+            self.assertIn("Usage: borrowed tests|steps|measure", outcome.stderr)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 
 #include "comm/device_memory.hpp"
 #include "kernels/simd.hpp"
+#include "reference/error.hpp"
 #include "workloads/batches/execution.hpp"
 
 namespace shardmark::workloads {
@@ -16,6 +17,8 @@ namespace {
 
 Kokkos::InitializationSettings settings(const comm::Communicator& world, const comm::Affinity& affinity,
                                         std::int64_t threads) {
+  if (const std::string reason = comm::built_for_gpus() ? comm::no_gpus(world) : ""; !reason.empty())
+    throw InputError(fmt::format("this build computes on GPUs, and {}", reason));
   int count = comm::threads_for_rank(world, affinity);
   if (const char* wanted = std::getenv("OMP_NUM_THREADS")) count = std::max(1, std::atoi(wanted));
   if (threads > 0) count = static_cast<int>(threads);

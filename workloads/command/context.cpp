@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <fstream>
 
+#include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/device_memory.hpp"
 #include "workloads/batches/compute_threads.hpp"
 #include "workloads/step/watchdog.hpp"
 
@@ -31,10 +33,19 @@ Json libraries() {
           {"hdf5", fmt::format("{}.{}.{}", major, minor, release)}};
 }
 
+/// The GPU of this rank; null where it has none.
+Json observed_gpu(const comm::Communicator& world) {
+  const auto gpu = comm::describe_gpu(world);
+  if (!gpu) return nullptr;
+  return {{"name", gpu->name},           {"address", gpu->address}, {"memory_bytes", gpu->memory_bytes},
+          {"clock_mhz", gpu->clock_mhz}, {"driver", gpu->driver},   {"toolkit", gpu->toolkit}};
+}
+
 /// Where every rank may run, as it is now.
 Json observed_ranks(const comm::Communicator& world, const comm::Affinity& affinity) {
   const auto units = comm::all_gather(world, affinity.processing_units);
   const auto threads = comm::all_gather(world, compute_thread_count());
+  const auto gpus = comm::all_gather(world, comm::agree(world, [&] { return observed_gpu(world).dump(); }));
   Json ranks = Json::array();
   for (int r = 0; r < world.size(); ++r)
     ranks.push_back({{"rank", r},
@@ -42,6 +53,8 @@ Json observed_ranks(const comm::Communicator& world, const comm::Affinity& affin
                      {"node", world.node_of(r)},
                      {"cpus", units[r]},
                      {"threads", threads[r]}});
+  for (int r = 0; r < world.size(); ++r)
+    if (Json gpu = Json::parse(gpus[r]); !gpu.is_null()) ranks[r]["gpu"] = std::move(gpu);
   return ranks;
 }
 

@@ -25,7 +25,7 @@ class Ceilings {
     Kokkos::deep_copy(exec_, table_, 0U);
   }
 
-  double huge_page_share() const { return kernels::huge_page_share(table_.data(), 4 * std::ssize(table_)); }
+  double huge_page_share() const { return kernels::huge_page_share(table_); }
 
   std::vector<Rate> rates() {
     std::vector<Rate> rates = streams();

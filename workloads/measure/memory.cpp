@@ -312,9 +312,10 @@ NeededMemory memory_needed(const comm::Communicator& comm, const Plan& plan, con
   }
   const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
   const double read = options.data.reading == DataReading::steps ? flights * bytes_of_batch(outputs / 4, ids) : 0.0;
+  const NeededMemory dense = dense_bytes(options, plan.ranks, samples);
   return {.arrays = table_bytes(plan, workload.tables)[comm.rank()] + largest_case + read +
-                    input_bytes(options, {batches, samples, outputs, ids}),
-          .host = reference_bytes(options, batches, samples, versions) + dense_bytes(options, plan.ranks, samples)};
+                    input_bytes(options, {batches, samples, outputs, ids}) + dense.arrays,
+          .host = reference_bytes(options, batches, samples, versions) + dense.host};
 }
 
 namespace {

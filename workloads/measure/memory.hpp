@@ -11,19 +11,12 @@
 #include "workloads/cases/options.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/measure/control_groups.hpp"
+#include "workloads/measure/needed_memory.hpp"
 
 namespace shardmark::workloads {
 
 /// Returns the bytes of the rows and optimizer state that a plan puts on each rank, [ranks].
 std::vector<double> table_bytes(const placement::Plan& plan, const std::vector<Table>& tables);
-
-/// Holds the bytes that a rank needs: where steps run (Execution), and for what stays on the host. The two are one
-/// memory where steps run on the host.
-struct NeededMemory {
-  double arrays = 0.0, host = 0.0;
-
-  double all() const { return arrays + host; }
-};
 
 /// Returns the bytes that this rank needs to measure the cases of a plan: its rows and state, dense gradients of
 /// replicated tables, the buffers of the case that needs most (one exists at a time) with what its exchange keeps, the

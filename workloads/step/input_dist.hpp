@@ -81,6 +81,7 @@ class InputDist {
   std::int64_t most_strips_ = 1;
   std::vector<std::int64_t> asked_apart_;  ///< features with hot rows whose others are requested one by one
   kernels::RowOwners<Execution> owners_;
+  kernels::WholeStrips whole_strips_;   ///< of owners_, its counts those of the current step
   std::vector<std::int64_t> bucketed_;  ///< features by strip of owners_
 
   // Of the current bag counts.
@@ -101,6 +102,7 @@ class InputDist {
   HostCounts sent_vectors_;   ///< as slot_begin_: vectors before
   HostCounts block_vectors_;  ///< as block_begin_: vectors before
   kernels::BucketizeWorkspace<Execution> workspace_;
+  DeviceScratch<std::uint32_t> sum_workspace_{"shardmark::sum_lengths"};
   DeviceScratch<std::int32_t> lengths_sent_{"shardmark::lengths_sent"}, lengths_{"shardmark::lengths"};
   IdWire id_wire_;
   DeviceScratch<std::int64_t> ids_{"shardmark::ids"};

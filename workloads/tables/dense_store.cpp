@@ -65,9 +65,7 @@ class DenseStore : public Store {
     return kernels::count_changed_rows(Execution(), initial, shard_rows(s), rows(s));
   }
 
-  double huge_page_share() const override {
-    return kernels::huge_page_share(values_.data(), static_cast<std::int64_t>(values_.extent(0)));
-  }
+  double huge_page_share() const override { return kernels::huge_page_share(values_); }
 
  private:
   class DenseLookups : public Lookups {

@@ -34,9 +34,9 @@ double input_bytes(const RunOptions& options, const InputSizes& sizes) {
          batches * 4 * static_cast<double>(numbers * sizes.samples);
 }
 
-double dense_bytes(const RunOptions& options, int ranks, std::int64_t samples) {
+NeededMemory dense_bytes(const RunOptions& options, int ranks, std::int64_t samples) {
   const DenseKind kind = options.dense.kind;
-  if (kind == DenseKind::none) return 0.0;
+  if (kind == DenseKind::none) return {};
   const auto widths = output_widths(options.workload);
   const auto width = static_cast<double>(std::reduce(widths.begin(), widths.end()));
   const auto own = static_cast<double>(samples), all = static_cast<double>(options.workload.global_batch);
@@ -53,7 +53,7 @@ double dense_bytes(const RunOptions& options, int ranks, std::int64_t samples) {
     const auto at_once = static_cast<double>(ExpectedDense::samples_at_once) * kernels::HostThreads().concurrency();
     reference += parameters * reference_bytes_per_parameter(optimizer) + copies * 16 * at_once * numbers;
   }
-  return bytes + (options.checked_steps > 0 ? reference : 0.0);
+  return {.arrays = bytes, .host = options.checked_steps > 0 ? reference : 0.0};
 }
 
 }  // namespace shardmark::workloads

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "workloads/cases/options.hpp"
+#include "workloads/measure/needed_memory.hpp"
 
 namespace shardmark::workloads {
 
@@ -17,6 +18,6 @@ double input_bytes(const RunOptions& options, const InputSizes& sizes);
 
 /// Returns the bytes that the dense model of the options takes on a rank with so many samples: weights, gradients and
 /// state, activations, gradients of vectors; and the reference, which knows the gradients of all vectors of a batch.
-double dense_bytes(const RunOptions& options, int ranks, std::int64_t samples);
+NeededMemory dense_bytes(const RunOptions& options, int ranks, std::int64_t samples);
 
 }  // namespace shardmark::workloads

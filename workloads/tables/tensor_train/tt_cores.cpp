@@ -207,8 +207,6 @@ std::int64_t TtCores::changed(const TtTable& tt, int t, const RowValues& initial
   return changed;
 }
 
-double TtCores::huge_page_share() const {
-  return kernels::huge_page_share(values_.data(), static_cast<std::int64_t>(values_.extent(0)));
-}
+double TtCores::huge_page_share() const { return kernels::huge_page_share(values_); }
 
 }  // namespace shardmark::workloads
