@@ -5,6 +5,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "comm/device_memory.hpp"
 #include "comm/exchange/type_per_peer.hpp"
 #include "comm/messages.hpp"
 #include "comm/mpi_error.hpp"
@@ -23,7 +24,9 @@ MpiAlltoallv::MpiAlltoallv(const Communicator& comm) : comm_(comm) {}
 
 void MpiAlltoallv::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   if (route.size() != comm_.size()) throw std::invalid_argument("mpi_alltoallv: a route of another number of ranks");
-  if (waiting() == Waiting::messages) return run_by_messages(route, send, receive, element_bytes);
+  // Of GPUs, Open MPI reads messages and blocking collectives alone.
+  if (waiting() == Waiting::messages || (reads_gpus() && waiting() == Waiting::sleep))
+    return run_by_messages(route, send, receive, element_bytes);
   if (exceeds_limit(route)) return run_in_runs(route, send, receive, element_bytes);
 
   if (element_bytes != element_bytes_) {
@@ -69,7 +72,11 @@ void MpiAlltoallv::run_by_messages(const Route& route, const std::byte* send, st
     messages.receive(incoming(from), from);
     messages.send(outgoing(to), to);
   }
-  std::ranges::copy(outgoing(comm_.rank()), incoming(comm_.rank()).begin());
+  const std::span<const std::byte> own = outgoing(comm_.rank());
+  if (reads_gpus())
+    copy_bytes(incoming(comm_.rank()).data(), own.data(), std::ssize(own));
+  else
+    std::ranges::copy(own, incoming(comm_.rank()).begin());
   messages.wait();
 }
 

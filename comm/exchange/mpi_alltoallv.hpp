@@ -23,7 +23,7 @@ class MpiAlltoallv : public Exchange {
 
  private:
   bool exceeds_limit(const Route& route);
-  /// Carries the blocks under Waiting::messages.
+  /// Carries the blocks under Waiting::messages, and those of GPUs under Waiting::sleep.
   void run_by_messages(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) const;
   void run_in_runs(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) const;
 

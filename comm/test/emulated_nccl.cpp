@@ -79,7 +79,7 @@ struct Transfer {
     if (requests.empty() && !start()) return emulated_illegal_address();
     std::vector<MPI_Status> statuses(requests.size());
     int done = 0;
-    if (MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses.data()) != MPI_SUCCESS)
+    if (PMPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses.data()) != MPI_SUCCESS)
       fail("a message is longer than its receiver expects: on a GPU the group hangs or mixes data up");
     if (done != 0) return finish(statuses);
     emulated_step_needs_lost_rank |= comm.sees_loss();
@@ -100,14 +100,14 @@ struct Transfer {
       const auto from = seen_by_emulated_gpu(comm.gpu, out.from, out.bytes);
       if (from == nullptr) return false;
       auto& bytes = copies.emplace_back(from.get(), from.get() + out.bytes);
-      MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, out.peer, data_tag, comm.mpi,
-                &requests.emplace_back());
+      PMPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, out.peer, data_tag, comm.mpi,
+                 &requests.emplace_back());
     }
     for (const Incoming& in : calls.incoming)
       for (const int peer : in.peers) {
         auto& bytes = copies.emplace_back(in.bytes);
-        MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, peer, data_tag, comm.mpi,
-                  &requests.emplace_back());
+        PMPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, peer, data_tag, comm.mpi,
+                   &requests.emplace_back());
       }
     return true;
   }
@@ -207,7 +207,7 @@ std::vector<Member> collect(const Ticket& ticket, const Member& own, int size) {
   std::vector<Member> members(size);
   const int bytes = static_cast<int>(members.size() * sizeof(Member));
   MPI_Request sent = MPI_REQUEST_NULL;
-  MPI_Isend(&own, sizeof own, MPI_BYTE, ticket.root, ticket.tag, MPI_COMM_WORLD, &sent);
+  PMPI_Isend(&own, sizeof own, MPI_BYTE, ticket.root, ticket.tag, MPI_COMM_WORLD, &sent);
   for (int i = 0; i < size && own.world == ticket.root; ++i) {
     Member member{};
     MPI_Recv(&member, sizeof member, MPI_BYTE, MPI_ANY_SOURCE, ticket.tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -284,7 +284,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int r
                                             std::to_string(other));
   *comm = new ncclComm{.mpi = communicator_of(members, ticket.tag), .rank = rank, .size = size, .gpu = gpu};
   for (int peer = 0; peer < size; ++peer)
-    if (peer != rank) MPI_Irecv(nullptr, 0, MPI_BYTE, peer, lost_tag, (*comm)->mpi, &(*comm)->notes.emplace_back());
+    if (peer != rank) PMPI_Irecv(nullptr, 0, MPI_BYTE, peer, lost_tag, (*comm)->mpi, &(*comm)->notes.emplace_back());
   return ncclSuccess;
 }
 
@@ -307,7 +307,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   for (int peer = 0; peer < comm->size; ++peer) {
     MPI_Request note = MPI_REQUEST_NULL;
     if (peer == comm->rank) continue;
-    MPI_Isend(nullptr, 0, MPI_BYTE, peer, lost_tag, comm->mpi, &note);
+    PMPI_Isend(nullptr, 0, MPI_BYTE, peer, lost_tag, comm->mpi, &note);
     MPI_Request_free(&note);
   }
   return ncclSuccess;

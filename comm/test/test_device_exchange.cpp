@@ -3,6 +3,7 @@
 // these ranks have none.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 #include <random>
 
@@ -12,6 +13,7 @@
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/reduce_scatter.hpp"
 #include "comm/reduction/reductions.hpp"
+#include "comm/waiting.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark::comm {
@@ -56,10 +58,11 @@ class DeviceExchange : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(All, DeviceExchange, testing::Values("nccl", "host_staged", "device_aware"),
                          [](const auto& instance) { return std::string(instance.param); });
 
-/// Counts of 0 to 40 elements, a third of them 0; as pairwise carries them in host memory.
+/// Counts of 0 to 40 elements, a third of them 0; as pairwise carries them in host memory, however threads wait.
 TEST_P(DeviceExchange, CarriesWhatPairwiseCarries) {
   const auto pairwise = exchange_named("pairwise").make(comm_);
   for (unsigned seed = 1; seed <= 5; ++seed) {
+    set_waiting(std::array{Waiting::poll, Waiting::sleep, Waiting::messages}[seed % 3]);
     SCOPED_TRACE("seed " + std::to_string(seed) + ", rank " + std::to_string(self_));
     std::mt19937_64 random(seed * 1000 + self_);
     std::vector<std::int64_t> counts(ranks_);
@@ -78,6 +81,7 @@ TEST_P(DeviceExchange, CarriesWhatPairwiseCarries) {
       EXPECT_EQ(back.read() == send, true);
     }
   }
+  set_waiting(Waiting::poll);
 }
 
 class NcclReductions : public testing::TestWithParam<bool> {

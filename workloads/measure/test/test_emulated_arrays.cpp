@@ -66,11 +66,15 @@ TEST(EmulatedArrays, AreSentAsTheyAreWhereTheirKernelsAreNotWaitedFor) {
 TEST(EmulatedArrays, OfAStepTravelByEachExchangeOfGpus) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  const placement::Plan plan = plan_of("row_wise", options, comm.size());
   for (const comm::NamedExchange& exchange : exchanges_of_gpus)
     for (const auto& transfer : placement::transfers)
-      EXPECT_EQ(0, wrong_values(comm, options, plan_of("row_wise", options, comm.size()),
-                                {.movement = {.transfer = transfer.value}, .exchange = exchange}))
-          << exchange.name() << " " << transfer.name;
+      for (const std::int64_t groups : {1, 2})
+        EXPECT_EQ(0,
+                  wrong_values(
+                      comm, options, plan,
+                      {.movement = {.transfer = transfer.value}, .exchange = exchange, .groups = {.groups = groups}}))
+            << exchange.name() << " " << transfer.name << " " << groups;
 }
 
 }  // namespace

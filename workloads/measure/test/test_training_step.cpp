@@ -32,8 +32,8 @@ std::vector<Case> all_movements(const comm::Communicator& comm) {
 
 /// Every plan with every transfer against the reference, for one pooling and optimizer: row_wise over every exchange,
 /// the others over exchanges in turn. Those by loads, which change where vectors lie, with every plan.
-void check_all_movements(const RunOptions& options) {
-  const comm::Communicator comm(MPI_COMM_WORLD);
+void check_all_movements(const RunOptions& options, const std::vector<int>& leaders = {}) {
+  const comm::Communicator comm(MPI_COMM_WORLD, std::numeric_limits<int>::max(), leaders);
   const std::vector<Case> movements = all_movements(comm);
   const std::size_t exchanges = movements.size() / placement::transfers.size();
   std::size_t turn = 0;
@@ -55,6 +55,14 @@ TEST(TrainingStep, ExactSgdIsBitEqualForEveryPlanTransferAndExchange) {
 
 TEST(TrainingStep, SegmentsAreBitEqualForEveryPlanTransferAndExchange) {
   check_all_movements(nested(small_case(Pooling::sum, OptimizerKind::sgd, true), 1));
+}
+
+/// The ranks pretend to be on several nodes, in pairs.
+TEST(TrainingStep, SeveralNodesGiveTheSameValues) {
+  if (host_reaches_arrays) GTEST_SKIP() << "the net draws nodes, but not on a device";
+  std::vector<int> leaders;
+  for (int rank = 0; rank < comm::Communicator(MPI_COMM_WORLD).size(); ++rank) leaders.push_back(rank / 2 * 2);
+  check_all_movements(small_case(Pooling::sum, OptimizerKind::sgd, true), leaders);
 }
 
 /// Plans, transfers and exchanges take turns, so that the combinations below meet all of them.
