@@ -94,6 +94,14 @@ struct AverageNeighbours {
   }
 };
 
+/// Returns a pointer of which the compiler knows that it points to shared memory.
+KOKKOS_FORCEINLINE_FUNCTION float* in_shared_memory(void* pointer) {
+#ifdef __CUDA_ARCH__
+  pointer = __cvta_shared_to_generic(__cvta_generic_to_shared(pointer));
+#endif
+  return static_cast<float*>(pointer);
+}
+
 /// Describes how a team keeps n vectors of a sample in shared memory: `columns` columns at a time, in rows of `stride`
 /// numbers, an odd multiple of 4, so that lanes that read four columns of different rows read from different banks.
 struct SharedVectors {
@@ -109,7 +117,9 @@ struct SharedVectors {
       throw std::invalid_argument("dense model: the products of so many vectors need more shared memory");
     stride = odd_fours(columns);
   }
-  std::size_t bytes() const { return static_cast<std::size_t>(n) * static_cast<std::size_t>(stride) * sizeof(float); }
+  KOKKOS_FUNCTION std::size_t bytes() const {
+    return static_cast<std::size_t>(n) * static_cast<std::size_t>(stride) * sizeof(float);
+  }
   KOKKOS_FORCEINLINE_FUNCTION int blocks() const { return (n + block - 1) / block; }
 
   /// Calls body(tile, first column, how many there are, rounded up to fours) when a team has columns of all vectors of
@@ -117,7 +127,7 @@ struct SharedVectors {
   template <class Team, class Body>
   KOKKOS_FORCEINLINE_FUNCTION void for_columns(const Team& team, const ListInKernels<const float>& vectors,
                                                std::int64_t sample, const Body& body) const {
-    auto* const tile = static_cast<float*>(team.team_scratch(0).get_shmem_aligned(bytes(), 16));
+    float* const tile = in_shared_memory(team.team_scratch(0).get_shmem_aligned(bytes(), 16));
     for (int begin = 0; begin < dim; begin += columns) {
       const int count = Kokkos::min(columns, dim - begin), padded = (count + 3) / 4 * 4;
       Kokkos::parallel_for(Kokkos::TeamThreadRange(team, n), [&](const int v) {
@@ -144,14 +154,6 @@ void for_sample_teams(const std::string& label, std::int64_t samples, const Shar
                                                          lanes_of_team / lanes, lanes);
   policy.set_scratch_size(0, Kokkos::PerTeam(shared.bytes() + 16));
   Kokkos::parallel_for(label, policy, kernel);
-}
-
-/// Reads four columns of shared memory.
-KOKKOS_FORCEINLINE_FUNCTION Chunk<float, 4> load_shared(const float* from) {
-#ifdef __CUDA_ARCH__
-  __builtin_assume(__isShared(from));
-#endif
-  return load_chunk<4>(from);
 }
 
 /// Computes the products of the vectors of a sample, those of 3 with 3 others by one lane.
@@ -188,8 +190,8 @@ struct DotProducts {
     for (int c = 0; c < count; c += 4) {
       Chunk<float, 4> a[block], b[block];
       SHARDMARK_UNROLL for (int k = 0; k < block; ++k) {
-        a[k] = load_shared(tile + at_i[k] + c);
-        b[k] = load_shared(tile + at_j[k] + c);
+        a[k] = load_chunk<4>(tile + at_i[k] + c);
+        b[k] = load_chunk<4>(tile + at_j[k] + c);
       }
       SHARDMARK_UNROLL for (int k = 0; k < block; ++k) {
         SHARDMARK_UNROLL for (int l = 0; l < block; ++l) {
@@ -232,7 +234,7 @@ struct DotGradients {
     const float* const dz = products_gradient.row(sample);
     Chunk<float, 4> sums[block] = {};
     for (int j = 0; j < shared.n; ++j) {
-      const Chunk<float, 4> e = load_shared(tile + j * shared.stride + c);
+      const Chunk<float, 4> e = load_chunk<4>(tile + j * shared.stride + c);
       SHARDMARK_UNROLL for (int k = 0; k < block; ++k) {
         const int of = Kokkos::min(i + k, shared.n - 1), low = Kokkos::min(of, j), high = Kokkos::max(of, j);
         const float factor = low == high ? 0.0F : read_only(dz + reference::dot_place(high, low));
