@@ -22,7 +22,7 @@ METRICS = {"us": "gpu__time_duration.sum", "MB": "dram__bytes.sum", "memory %": 
 # Of steps, with one rank: a name, and the arguments of the program.
 STEPS = {"kaggle": "run criteo-kaggle --batch 65536", "kaggle-8192": "run criteo-kaggle --batch 8192",
          "kaggle-staged": "run criteo-kaggle --batch 65536 --exchange host_staged",
-         "kaggle-dlrm": "run criteo-kaggle --batch 65536 --dense dlrm", "dcnv2": "run dlrm-dcnv2 --scale 1/8 --batch 8192"}
+         "kaggle-dlrm": "run criteo-kaggle --batch 8192 --dense dlrm --check 1", "dcnv2": "run dlrm-dcnv2 --scale 1/8 --batch 8192"}
 UNITS = {"us": 1e-3, "MB": 1e-6}  # ncu gives nanoseconds and bytes
 PHASES = ("input_dist", "lookup", "output_dist", "dense", "grad_dist", "update")
 STEP_HEAD = ("step", "batch", "exchange", "ms", "95 %", "samples/s", *(phase.removesuffix("_dist") for phase in PHASES), "steps", "wrong")
