@@ -139,36 +139,36 @@ template <class Shard, bool Add>
 struct LongRows {
   static constexpr int columns = warp_lanes;                         ///< that a warp sums
   static constexpr int window = warp_lanes, batch = 2 * warp_lanes;  ///< numbers of a column that are read side by side
-  static constexpr int group = 8;                                    ///< numbers that are claimed together
+  static constexpr std::uint32_t group = 8;                          ///< numbers that are claimed together
   using Bounds = Kokkos::LaunchBounds<team_lanes, 2>;
   using Words = Window<std::uint64_t>[batch / window];
 
   RowSource source;
   ShardRange<Shard> shards;
-  std::int64_t numbers;        ///< of pieces
-  std::int64_t alone;          ///< of the first numbers, which are claimed one by one: whole pieces
-  std::int64_t column_blocks;  ///< of `columns` columns
-  std::int64_t warps;
+  std::uint32_t numbers;        ///< of pieces
+  std::uint32_t alone;          ///< of the first numbers, which are claimed one by one: whole pieces
+  std::uint32_t column_blocks;  ///< of `columns` columns
+  std::uint32_t warps;
   std::uint32_t* claimed;  ///< 0 before and behind the launch
 
-  KOKKOS_FORCEINLINE_FUNCTION std::int64_t claims() const {
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t claims() const {
     return (alone + (numbers - alone + group - 1) / group) * column_blocks;
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const WarpTile warp = whole_warp(static_cast<int>(i % warp_lanes));
-    const auto all = static_cast<std::uint32_t>(claims());
+    const std::uint32_t all = claims();
     for (;;) {
       const std::uint32_t claim = next(warp);
       if (claim >= all) {
         // The last of the warps to find nothing leaves it as it was.
-        if (warp.lane == 0 && claim - all == static_cast<std::uint32_t>(warps) - 1) *claimed = 0;
+        if (warp.lane == 0 && claim - all == warps - 1) *claimed = 0;
         return;
       }
-      const std::int64_t part = claim / column_blocks, first_column = (claim - part * column_blocks) * columns;
-      const bool one = part < alone;
-      const std::int64_t first = one ? part : alone + (part - alone) * group;
-      const int count = one ? 1 : static_cast<int>(Kokkos::min(numbers - first, std::int64_t{group}));
+      const std::uint32_t part = claim / column_blocks;
+      const auto first_column = static_cast<int>(claim - part * column_blocks) * columns;
+      const std::uint32_t first = part < alone ? part : alone + (part - alone) * group;
+      const auto count = static_cast<int>(part < alone ? 1 : Kokkos::min(numbers - first, std::uint32_t{group}));
       const Positions own = find(first + warp.lane, warp.lane < count);
       for (int from = 0; from < count; ++from) {
         const Positions found{warp.from_lane(own.begin, from), warp.from_lane(own.end, from)};
@@ -182,17 +182,18 @@ struct LongRows {
     const std::uint32_t claim = warp.lane == 0 ? Kokkos::atomic_fetch_add(claimed, 1U) : 0;
     return warp.from_lane(claim, 0);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Positions find(std::int64_t number, bool exists) const {
+  KOKKOS_FORCEINLINE_FUNCTION Positions find(std::uint32_t number, bool exists) const {
     if (!exists) return {};
     return Add ? source.row_of_second_piece(number) : source.piece(number);
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void sum_columns(const WarpTile& warp, std::int64_t number, std::int64_t first,
+  KOKKOS_FORCEINLINE_FUNCTION void sum_columns(const WarpTile& warp, std::uint32_t number, int first,
                                                const Positions& found) const {
     const std::int64_t dim = shards.of(source.key_at(found.begin)).dim;
     const int lane = warp.lane;
     // Once, if there are such columns: nvcc needs more registers for a condition.
-    for (std::int64_t column = first + lane; column - lane < Kokkos::min(first + columns, dim); column += columns) {
+    for (std::int64_t column = first + lane; column - lane < Kokkos::min(std::int64_t{first} + columns, dim);
+         column += columns) {
       const std::int64_t held = Kokkos::min(column, dim - 1);
       const float sum = Add ? sum_of_pieces(found, held) : sum_of_positions(warp, found, held);
       float* sums = Add ? source.piece_sum(static_cast<std::uint32_t>(found.begin), 0)
@@ -488,13 +489,13 @@ RowSource row_source(const std::string& label, const Exec& exec, const RowGradie
     using Kernel = LongRows<Shard, Add>;
     Kernel kernel{source,
                   {list.shards.data(), list.count()},
-                  pieces,
-                  alone,
-                  (list.largest_dim + Kernel::columns - 1) / Kernel::columns,
+                  static_cast<std::uint32_t>(pieces),
+                  static_cast<std::uint32_t>(alone),
+                  static_cast<std::uint32_t>((list.largest_dim + Kernel::columns - 1) / Kernel::columns),
                   0,
                   workspace.claimed.data() + (Add ? 1 : 0)};
     // A quarter of those that the device has places for, which have the registers of all.
-    kernel.warps = std::min(kernel.claims(), places_for_warps(exec) / 4);
+    kernel.warps = static_cast<std::uint32_t>(std::min<std::int64_t>(kernel.claims(), places_for_warps(exec) / 4));
     for_lanes<typename Kernel::Bounds>(label + "_long_rows", exec, kernel.warps, kernel);
   };
   launch(std::false_type{}, numbers.count, numbers.later);

@@ -22,7 +22,7 @@ METRICS = {"us": "gpu__time_duration.sum", "MB": "dram__bytes.sum", "memory %": 
 # Of steps, with one rank: a name, and the arguments of the program.
 STEPS = {"kaggle": "run criteo-kaggle --batch 65536", "kaggle-8192": "run criteo-kaggle --batch 8192",
          "kaggle-staged": "run criteo-kaggle --batch 65536 --exchange host_staged",
-         "kaggle-dlrm": "run criteo-kaggle --batch 8192 --dense dlrm --check 1", "dcnv2": "run dlrm-dcnv2 --scale 1/8 --batch 8192"}
+         "kaggle-dlrm": "run criteo-kaggle --batch 8192 --dense dlrm --check 1", "dcnv2": "run dlrm-dcnv2 --scale 1/8 --batch 2048 --check 1"}
 UNITS = {"us": 1e-3, "MB": 1e-6}  # ncu gives nanoseconds and bytes
 PHASES = ("input_dist", "lookup", "output_dist", "dense", "grad_dist", "update")
 STEP_HEAD = ("step", "batch", "exchange", "ms", "95 %", "samples/s", *(phase.removesuffix("_dist") for phase in PHASES), "steps", "wrong")
@@ -143,8 +143,9 @@ def launches(folder):
         for launch in of_launch.values():
             words = re.findall(r"(\w+)<|(Device\w+Kernel)", launch["name"].partition("Parallel")[2] or launch["name"])
             name = next((word for pair in words for word in pair if word and word not in ("For", "Scan", "Reduce", "View")), "")
-            values = (float(launch.get(metric, "nan").replace(",", "")) * UNITS.get(key, 1) for key, metric in METRICS.items())
-            rows.append((f"{path.stem[4:]}: {name}", *(f"{value:.1f}" for value in values)))
+            values = ((key, launch.get(metric)) for key, metric in METRICS.items())
+            cells = (f"{float(value.replace(',', '')) * UNITS.get(key, 1):.1f}" if value else "" for key, value in values)
+            rows.append((f"{path.stem[4:]}: {name}", *cells))
     return rows
 
 
@@ -164,9 +165,9 @@ def page(folder):
                     "before and after it was timed:\n\n" + markdown(STEP_HEAD, ("--", "--:", "--", *["--:"] * (len(STEP_HEAD) - 3)), taken) + "\n")
     table = markdown(HEAD, ("--", "--:", "--:", "--:", "--:", "--"), kernels(folder))
     if looked := launches(folder):
-        table += "\n\nOne call of each by ncu, launch by launch:\n\n" + markdown(("launch", *METRICS), ("--", *["--:"] * len(METRICS)), looked)
+        table += "\n\nBy ncu, launch by launch; `step` is one step of case `kaggle`, whose other time goes into copies and gaps:\n\n" + markdown(("launch", *METRICS), ("--", *["--:"] * len(METRICS)), looked)
     return (f"# {folder.name}\n\n{card(folder)[0]}; {context['date'][:10]}, commit {context['git_hash'][:12]}, "
-            f"PyTorch {torch}. Made by `scripts/gpu/borrowed tests` and `measure` ([GPUs](../../../docs/gpu.md)).\n\n"
+            f"PyTorch {torch}. Made by `scripts/gpu/borrowed tests`, `steps` and `measure` ([GPUs](../../../docs/gpu.md)).\n\n"
             + "".join(f"- {line.strip()}\n" for line in tests(folder))
             + of_steps + "\nKernels. Medians of calls by CUDA events, the batches of ids taking turns. GB/s: the bytes that the kernel has to move, "
             "each read of a row counted once for a batch, by its time. Ceilings: moving the same rows and nothing else, measured between the calls; "

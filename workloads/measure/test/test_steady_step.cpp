@@ -16,13 +16,16 @@ namespace {
 
 std::map<std::string, int> allocated;  // how often, by label
 
-/// While it lives, Kokkos tells `allocated` what it allocates.
+/// While it lives, Kokkos tells `allocated` what it allocates. On GPUs it asks for no bytes of scratch memory before
+/// each kernel of teams that needs none.
 class Watch {
  public:
   Watch() {
     allocated.clear();
     Kokkos::Tools::Experimental::set_allocate_data_callback(
-        [](Kokkos_Profiling_SpaceHandle, const char* label, const void*, std::uint64_t) { ++allocated[label]; });
+        [](Kokkos_Profiling_SpaceHandle, const char* label, const void*, std::uint64_t bytes) {
+          if (bytes > 0) ++allocated[label];
+        });
   }
   ~Watch() { Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr); }
 };
@@ -158,8 +161,11 @@ Counts counts_of_a_step(const comm::Communicator& comm, const RunOptions& option
 TEST_F(SteadySteps, LaunchAndWaitNoMoreThanTheyDid) {
   RunOptions options = small_case(Pooling::sum, OptimizerKind::adagrad, true);
   options.workload.ids = {};
-  const Counts most{.launches = 22, .copies_to_host = 2, .waits = 7, .allocations = 0};
-  for (const char* planner : {"table_wise", "row_wise"}) {
+  // Where no rows are split, nobody counts ids.
+  const std::map<std::string, Counts> most_of{
+      {"table_wise", {.launches = 16, .copies_to_host = 1, .waits = 6, .allocations = 0}},
+      {"row_wise", {.launches = 22, .copies_to_host = 2, .waits = 7, .allocations = 0}}};
+  for (const auto& [planner, most] : most_of) {
     SCOPED_TRACE(planner);
     const Counts counts = counts_of_a_step(comm_, options, planner);
     EXPECT_LE(counts.launches, most.launches);
