@@ -238,12 +238,13 @@ cudaError_t query(const EmulatedWorkPtr& work) {
 
 void wait_for_all_work(int gpu) {
   Process& p = process();
+  std::vector<EmulatedWorkPtr> all{p.legacy[gpu].last};  // other threads may make and destroy streams meanwhile
   for (const auto& [number, work] : p.of_destroyed)
-    if (number == gpu) wait_for_emulated(work);
-  std::erase_if(p.of_destroyed, [](const auto& one) { return one.second->done; });
+    if (number == gpu) all.push_back(work);
   for (const cudaStream_t stream : p.streams)
-    if (stream->gpu == gpu) wait_for_emulated(stream->last);
-  wait_for_emulated(p.legacy[gpu].last);
+    if (stream->gpu == gpu) all.push_back(stream->last);
+  for (const EmulatedWorkPtr& work : all) wait_for_emulated(work);
+  std::erase_if(p.of_destroyed, [](const auto& one) { return one.second->done; });
 }
 
 bool copy_now(void* to, const void* from, std::size_t bytes) {
@@ -332,7 +333,7 @@ EmulatedWorkPtr push_emulated(cudaStream_t stream, std::function<bool()> step, c
 
 bool emulated_step_needs_lost_rank = false;
 
-cudaError_t wait_for_emulated(const EmulatedWorkPtr& work) {
+cudaError_t wait_for_emulated(EmulatedWorkPtr work) {
   constexpr auto patience = std::chrono::seconds(2);  // what other ranks have sent may be under way
   const auto begin = std::chrono::steady_clock::now();
   emulated_step_needs_lost_rank = false;

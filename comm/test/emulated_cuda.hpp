@@ -76,7 +76,7 @@ EmulatedWorkPtr push_emulated(cudaStream_t stream, std::function<bool()> step, c
 
 /// Runs the work and all that it is behind, in a call, until it is done; ends the process where a GPU would wait for
 /// ever.
-cudaError_t wait_for_emulated(const EmulatedWorkPtr& work);
+cudaError_t wait_for_emulated(EmulatedWorkPtr work);
 
 /// Is set by a step that is not done since a rank that it needs is lost.
 extern bool emulated_step_needs_lost_rank;

@@ -69,8 +69,10 @@ class Heap {
     free_[k] = block;
   }
   bool holds(const void* pointer) const { return pointer >= base_ && pointer < base_ + reserved_bytes; }
-  /// Takes no lock, for a thread that holds it may wait until the heap is open.
+  /// Takes no lock, for a thread that holds it may wait until the heap is open. Does not close the heap under the stack
+  /// of a task that runs kernels.
   void protect(bool closed) const {
+    if (closed && holds(__builtin_frame_address(0))) return;
     if (mprotect(base_, open_, closed ? PROT_NONE : PROT_READ | PROT_WRITE) != 0)
       fail("mprotect of the heap has failed");
   }

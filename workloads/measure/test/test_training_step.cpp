@@ -59,7 +59,7 @@ TEST(TrainingStep, SegmentsAreBitEqualForEveryPlanTransferAndExchange) {
 
 /// The ranks pretend to be on several nodes, in pairs.
 TEST(TrainingStep, SeveralNodesGiveTheSameValues) {
-  if (host_reaches_arrays) GTEST_SKIP() << "the net draws nodes, but not on a device";
+  if (host_reaches_arrays) GTEST_SKIP() << "the net draws nodes";
   std::vector<int> leaders;
   for (int rank = 0; rank < comm::Communicator(MPI_COMM_WORLD).size(); ++rank) leaders.push_back(rank / 2 * 2);
   check_all_movements(small_case(Pooling::sum, OptimizerKind::sgd, true), leaders);
