@@ -137,6 +137,19 @@ std::vector<std::string> gpu_names() {
   return names;
 }
 
+std::vector<std::pair<int, int>> gpus_apart() {
+  const auto count = static_cast<int>(gpu_names().size());
+  std::vector<std::pair<int, int>> apart;
+  for (int second = 0; second < count; ++second)
+    for (int first = 0; first < second; ++first) {
+      int there = 0, back = 0;
+      check_cuda(cudaDeviceCanAccessPeer(&there, first, second), "cudaDeviceCanAccessPeer");
+      check_cuda(cudaDeviceCanAccessPeer(&back, second, first), "cudaDeviceCanAccessPeer");
+      if (there == 0 || back == 0) apart.emplace_back(first, second);
+    }
+  return apart;
+}
+
 int gpu_of_rank(const Communicator& comm) {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0 ? comm.node_rank() % count : -1;
@@ -205,6 +218,7 @@ bool built_for_gpus() { return false; }
 GpuMemory gpu_memory(const Communicator&) { throw InputError(std::string(no_cuda)); }
 std::optional<GpuDescription> describe_gpu(const Communicator&) { return {}; }
 std::vector<std::string> gpu_names() { return {}; }
+std::vector<std::pair<int, int>> gpus_apart() { return {}; }
 int gpu_of_rank(const Communicator&) { return -1; }
 void select_gpu(const Communicator&) {}
 bool on_gpu(const void*) { return false; }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -48,6 +49,10 @@ std::optional<GpuDescription> describe_gpu(const Communicator& comm);
 
 /// Returns the names of this node's GPUs, such as "NVIDIA H200"; empty where CUDA sees none.
 std::vector<std::string> gpu_names();
+
+/// Returns the pairs of the GPUs that this rank sees, by number, of which one cannot reach the memory of the other:
+/// what they exchange goes through the host.
+std::vector<std::pair<int, int>> gpus_apart();
 
 /// Returns the number of this rank's GPU among those that it sees: the rank's number on its node, modulo how many they
 /// are; -1 where it sees none. So ranks that see all GPUs of a node take different ones, and a rank that its launcher

@@ -446,6 +446,11 @@ cudaError_t cudaGetDevice(int* number) {
   return EmulatedCall().error;
 }
 
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = 1;
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   if (attribute != cudaDevAttrClockRate) return cudaErrorInvalidValue;
   *value = 1000;  // kHz

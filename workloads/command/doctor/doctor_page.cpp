@@ -106,6 +106,9 @@ std::string gpu_text(const Facts& facts) {
   std::string text = facts.build.cuda ? "built with CUDA" : "built without CUDA";
   text += "; " + counted(facts.build.cuda ? std::ssize(facts.gpu.names) : facts.machine.gpu_devices, "GPU");
   if (!facts.gpu.names.empty()) text += fmt::format(" ({})", facts.gpu.names.front());
+  if (const auto& own = facts.gpu.own)
+    text += fmt::format(" of {:.1f} GiB, at most {} MHz, driver of CUDA {}",
+                        static_cast<double>(own->memory_bytes) * 0x1p-30, own->clock_mhz, own->driver);
   if (!facts.gpu.nccl.empty()) text += fmt::format("; NCCL {}", facts.gpu.nccl);
   const bool usable = facts.gpu.nccl_unusable.empty();
   return text +

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "comm/device_memory.hpp"
 
 namespace shardmark::workloads {
 
@@ -67,8 +69,10 @@ struct CeilingFacts {
 
 struct GpuFacts {
   std::vector<std::string> names;
-  std::string nccl;           ///< version
-  std::string nccl_unusable;  ///< why these ranks cannot use exchange nccl; empty: they can
+  std::string nccl;                              ///< version
+  std::string nccl_unusable;                     ///< why these ranks cannot use exchange nccl; empty: they can
+  std::vector<std::pair<int, int>> apart = {};   ///< GPUs of the node that do not reach each other's memory
+  std::optional<comm::GpuDescription> own = {};  ///< of rank 0
 };
 
 /// What `shardmark doctor` has found out, and nothing that finds out more.

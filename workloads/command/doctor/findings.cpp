@@ -166,6 +166,13 @@ Finding gpu_ranks(const Facts& facts) {
                      facts.gpu.names.size());
 }
 
+Finding gpu_peers(const Facts& facts) {
+  if (facts.gpu.apart.empty()) return {};
+  const auto [first, second] = facts.gpu.apart.front();
+  return fmt::format("pairs of GPUs that reach each other through the host alone: {}, as {} and {}; nvidia-smi topo -m",
+                     facts.gpu.apart.size(), first, second);
+}
+
 Finding memory(const Facts& facts) {
   const auto& machine = facts.machine;
   if (machine.memory == 0 || 2 * machine.memory_available >= machine.memory) return {};
@@ -194,6 +201,7 @@ constexpr std::array all_rules{
     FindingRule{"fabric", fabric},
     FindingRule{"gpu_build", gpu_build},
     FindingRule{"gpu_ranks", gpu_ranks},
+    FindingRule{"gpu_peers", gpu_peers},
     FindingRule{"memory", memory},
 };
 

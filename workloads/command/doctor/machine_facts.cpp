@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "comm/agree.hpp"
 #include "comm/device_memory.hpp"
 #include "comm/exchange/nccl.hpp"
 #include "results/build_info.hpp"
@@ -102,7 +103,11 @@ MachineFacts machine_facts() {
 }
 
 GpuFacts gpu_facts(const comm::Communicator& world) {
-  return {.names = comm::gpu_names(), .nccl = comm::nccl_version(), .nccl_unusable = comm::Nccl::unusable(world)};
+  return {.names = comm::gpu_names(),
+          .nccl = comm::nccl_version(),
+          .nccl_unusable = comm::Nccl::unusable(world),
+          .apart = comm::agree(world, comm::gpus_apart),
+          .own = comm::agree(world, [&] { return comm::describe_gpu(world); })};
 }
 
 }  // namespace shardmark::workloads

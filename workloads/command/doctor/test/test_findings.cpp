@@ -87,6 +87,11 @@ const std::vector<Sickness>& sicknesses() {
          f.build.cuda = true;
        },
        {"ranks 0 and 1 share GPU 0000:3b:00 of node1", "mpiexec -n 1"}},
+      {"gpu_peers",
+       [](Facts& f) {
+         f.gpu.apart = {{2, 5}};
+       },
+       {"1, as 2 and 5", "nvidia-smi topo -m"}},
       {"memory", [](Facts& f) { f.machine.memory_available = 20'000'000'000; }, {"20.0 of 64.0 GB"}},
   };
   return all;

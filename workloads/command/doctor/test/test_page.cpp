@@ -45,6 +45,12 @@ Facts sick_facts() {
   facts.mpi.fabrics = {"mlx5_0", "mlx5_1"};
   facts.mpi.settings = {"pml ^ucx", "btl ^uct,openib,ofi", "mtl ^ofi", "osc ^ucx,pt2pt"};
   facts.gpu = {{"NVIDIA H200", "NVIDIA H200"}, "2.21.5", "ranks 0 and 199 share GPU 0000:3b:00 of node1"};
+  facts.gpu.own = comm::GpuDescription{.name = "NVIDIA H200",
+                                       .address = "0000:3b:00",
+                                       .memory_bytes = 150'000'000'000,
+                                       .clock_mhz = 1980,
+                                       .driver = "13.0",
+                                       .toolkit = "13.0"};
   return facts;
 }
 
