@@ -62,6 +62,11 @@ GpuIdentity own_gpu(const Communicator& comm) {
   return gpu;
 }
 
+/// Returns the GPUs that the ranks take. Collective.
+std::vector<GpuIdentity> gpus_of_ranks(const Communicator& comm) {
+  return all_gather(comm, agree(comm, [&] { return own_gpu(comm); }));
+}
+
 /// Returns the error of an allocation, with what there is where there is too little.
 std::string allocation_error(cudaError_t error) {
   std::size_t free = 0, total = 0;
@@ -82,7 +87,7 @@ std::string no_gpus(const Communicator& comm) {
 
 std::string no_own_gpus(const Communicator& comm) {
   if (std::string reason = no_gpus(comm); !reason.empty()) return reason;
-  const auto gpus = all_gather(comm, agree(comm, [&] { return own_gpu(comm); }));
+  const auto gpus = gpus_of_ranks(comm);
   for (int rank = 0; rank < comm.size(); ++rank)
     for (int other = 0; other < rank; ++other)
       if (gpus[other] == gpus[rank])
@@ -95,16 +100,16 @@ bool built_for_gpus() { return true; }
 
 GpuMemory gpu_memory(const Communicator& comm) {
   if (const std::string reason = no_gpus(comm); !reason.empty()) throw InputError(reason);
-  const auto own = agree(comm, [&] {
+  GpuMemory memory;
+  memory.free = agree(comm, [&] {
     select_gpu(comm);
     std::size_t free = 0, total = 0;
     check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    return std::pair(own_gpu(comm), static_cast<std::int64_t>(free));
+    return static_cast<std::int64_t>(free);
   });
-  const auto gpus = all_gather(comm, own.first);
-  GpuMemory memory{.free = own.second, .sharers = {}};
+  const auto gpus = gpus_of_ranks(comm);
   for (int rank = 0; rank < comm.size(); ++rank)
-    if (gpus[rank] == own.first) memory.sharers.push_back(rank);
+    if (gpus[rank] == gpus[comm.rank()]) memory.sharers.push_back(rank);
   return memory;
 }
 

@@ -3,6 +3,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <chrono>
+#include <utility>
 
 namespace shardmark::kernels {
 

@@ -117,15 +117,18 @@ struct CountIds {
   }
 };
 
+/// Sets an id or a length, whose type may be narrower.
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION void set(T& to, std::int64_t value) {
+  to = static_cast<T>(value);
+}
+
 /// Copies the ids, weights and lengths of a range of which one slot gets all; `to`: the place of the first id.
 template <class Ranges, class Range>
 KOKKOS_FORCEINLINE_FUNCTION void copy_range(const Ranges& of, const Range& range, std::int64_t to) {
   const OwnedRow owner = range.strip.only_owner();
   const int step = range.warp.lanes, length = range.ends.length();
   const std::int64_t from = range.ends.begin();
-  const auto set = [](auto& element, std::int64_t value) {
-    element = static_cast<std::remove_reference_t<decltype(element)>>(value);
-  };
   constexpr int ids_at_once = 4;
   for (int first = range.warp.lane; first < length; first += ids_at_once * step) {
     std::int64_t rows[ids_at_once] = {};
@@ -170,11 +173,6 @@ struct FillBuckets {
   }
 
  private:
-  template <class T>
-  KOKKOS_FORCEINLINE_FUNCTION static void set(T& to, std::int64_t value) {
-    to = static_cast<T>(value);
-  }
-
   /// Moves the ids behind those that the same slot got before; cells then count on.
   template <class Range>
   KOKKOS_FORCEINLINE_FUNCTION void distribute(const Range& range) const {

@@ -88,8 +88,9 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
 std::string Embedding::picked() const {
   std::set<std::string> names;
   if (!config_.exchange.choice->chooses) return {};
+  const std::string on_gpus = host_reaches_arrays ? "" : comm::automatic_for_gpus(comm_).name();
   for (const auto& group : groups_) {
-    names.insert(host_reaches_arrays ? group->exchange->picked() : comm::automatic_for_gpus(comm_).name());
+    names.insert(host_reaches_arrays ? group->exchange->picked() : on_gpus);
     if (group->at_home) names.insert("vectors at home");
   }
   names.erase("");
