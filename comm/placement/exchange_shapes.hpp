@@ -92,7 +92,7 @@ inline constexpr std::array exchange_shapes{
     ExchangeShape{"mpi_alltoallv", "MPI_Alltoallv: the library's own algorithm"},
     ExchangeShape{
         .name = "auto",
-        .description = "the fastest in this job for the size and shape of each route; on one node, vectors by loads",
+        .description = "the fastest here for each route; on one node, vectors by loads; on GPUs nccl or host_staged",
         .in_auto = InAuto::never,
         .chooses = true,
         .by_loads = true},
