@@ -60,13 +60,16 @@ function(shardmark_library name)
   install(TARGETS ${target} EXPORT shardmark FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardmark)
 endfunction()
 
-# Nothing in the target is timed: preset release, too, compiles it with -O1, in three quarters of the time.
+# shardmark_compile_quickly(TARGET [-O0]): nothing in the target is timed: preset release, too, compiles it with -O1, in three
+# quarters of the time, or as told.
 function(shardmark_compile_quickly target)
   get_target_property(compiled_elsewhere ${target} IMPORTED)
   if(compiled_elsewhere)
     return()
   endif()
-  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
+  set(levels -O1 ${ARGN})
+  list(POP_BACK levels level)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:${level}>)
 endfunction()
 
 # The target is no part of the program whose definitions SHARDMARK_ODR compares.
@@ -110,18 +113,22 @@ function(shardmark_benchmark name)
   endif()
 endfunction()
 
-# shardmark_test(NAME SOURCES ... LINK targets ... [RANKS 1 2 3 4] [TIMEOUT seconds])
+# shardmark_test(NAME SOURCES ... LINK targets ... [RANKS 1 2 3 4] [TIMEOUT seconds] [OPTIMIZED])
 # One GoogleTest program test_NAME. Without RANKS: one ctest NAME, label "serial". With RANKS: linked to the MPI main,
 # one ctest NAME.npN for each N, labels "mpi" and "ranks-N". Its data are SHARDMARK_TEST_DATA, the folder's test/data.
 function(shardmark_test name)
   if(NOT SHARDMARK_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;RANKS" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMIZED" "TIMEOUT" "SOURCES;LINK;RANKS" ${ARGN})
   set(target test_${name})
   shardmark_program(${target} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gtest)
   target_compile_definitions(${target} PRIVATE SHARDMARK_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/test/data")
-  shardmark_compile_quickly(${target})
+  if(arg_OPTIMIZED) # its own loops take longer than compiling them well
+    shardmark_compile_quickly(${target})
+  else()
+    shardmark_compile_quickly(${target} -O0)
+  endif()
   shardmark_leave_out_of_odr(${target})
   # Of libraries more files are compiled at once where a preset says so; tests often give their samples the same names.
   set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)

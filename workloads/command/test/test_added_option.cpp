@@ -31,6 +31,10 @@ namespace {
 
 class AddedOptions : public testing::Test {
  protected:
+  void SetUp() override {
+    if (comm::Communicator(MPI_COMM_WORLD).size() > 1) GTEST_SKIP() << "one rank shows it";
+  }
+
   /// Its behaviour is that of --dedup.
   AddedOption added_{
       option_of(OptionGroup::movement, "throw_away", "an option of this test", &placement::Movement::dedup)};

@@ -32,16 +32,29 @@ class Interruption(ProgramTest):
         return process, file
 
     def end(self, process):
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        """Kills the launcher and its ranks, each of which leads a group of its own, and waits: no rank writes afterwards."""
+        deadline = time.monotonic() + 30
+        while running := [int(stat.parent.name) for stat in Path("/proc").glob("[0-9]*/stat") if self.runs_in(stat, process.pid)]:
+            self.assertLess(time.monotonic(), deadline, f"processes {running} do not end")
+            for each in running:
+                try:
+                    os.kill(each, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.01)
         process.communicate()
+
+    def runs_in(self, stat, session):
+        """Whether /proc/PID/stat is that of a process of the session that has not ended."""
+        try:
+            state, _, _, its_session = stat.read_text().rpartition(")")[2].split()[:4]
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return int(its_session) == session and state not in "ZX"
 
     def test_a_killed_run_keeps_every_case_of_its_last_round(self):
         process, file = self.start_long(2)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        self.end(process)
         self.assertFalse(file.exists())
         environment, *cases = records(f"{file}.partial")
         self.assertEqual((environment["state"], environment["rounds"] >= 1), ("running", True))
