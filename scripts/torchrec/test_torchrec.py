@@ -117,10 +117,13 @@ class Printed(unittest.TestCase):
             log.write_text(PRINTED)
             subprocess.run([HERE / "plan", log, "--ranks", "4", "--out", out], check=True)
             self.assertEqual(json.loads(out.read_text())["world_size"], 4)
-            for arguments, text in ([log, "--ranks", "2"], "rank 2 has shards"), ([Path(name) / "none"], "No such file"):
+            for arguments, text in (([log, "--ranks", "2"], "rank 2 has shards"), ([Path(name) / "none"], "No such file"),
+                                    ([log, "--ranks", "4", "--out", out], f"{out}: exists already")):
                 done = subprocess.run([HERE / "plan", *arguments], capture_output=True, text=True, check=False)
                 self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
                 self.assertIn(text, done.stderr)
+            subprocess.run([HERE / "plan", log, "--ranks", "8", "--out", out, "--force"], check=True)
+            self.assertEqual(json.loads(out.read_text())["world_size"], 8)
 
 
 class Specs(unittest.TestCase):
