@@ -99,12 +99,23 @@ std::string scaling_answer(const ScalingTable& table) {
       first.record->ranks == 1 ? "" : "s", 100.0 * last.efficiency, last.speedup / last.efficiency);
 }
 
-/// Returns the verdict of the first file that has no valid result, or of all.
+/// Returns how much a verdict says against a file.
+int gravity(const Verdict& verdict) {
+  if (!verdict.valid) return 3;
+  if (!verdict.interrupted.empty()) return 2;
+  return verdict.disturbed ? 1 : 0;
+}
+
+/// Returns the gravest verdict, with the first file that has it.
 std::string scaling_verdict(std::span<const Report> reports) {
-  for (const Report& report : reports)
-    if (const Verdict verdict = verdict_of(report.cases, report.environment); verdict.line() != "RESULT: VALID")
-      return fmt::format("{} in {}", verdict.line(), plain(report.name));
-  return "RESULT: VALID";
+  std::vector<Verdict> verdicts;
+  for (const Report& report : reports) verdicts.push_back(verdict_of(report.cases, report.environment));
+  const auto gravest = std::ranges::max_element(verdicts, {}, gravity);
+  if (gravity(*gravest) == 0) return gravest->line();
+  const auto alike = std::ranges::count(verdicts, gravity(*gravest), gravity);
+  return fmt::format("{} in {}{}", gravest->line(),
+                     alike == 1 ? "" : fmt::format("{} of {} files, first ", alike, reports.size()),
+                     plain(reports[gravest - verdicts.begin()].name));
 }
 
 }  // namespace

@@ -80,6 +80,26 @@ TEST(ScalingTable, IsOfTheBestCaseOfEachPlanAgainstTheFewestRanks) {
   EXPECT_EQ(json[3]["rows"][2]["samples_per_s"]["low"], 1e3 * 16384 / 4.25);
 }
 
+TEST(ScalingTable, EndsWithTheGravestVerdict) {
+  std::vector<SampleLaunch> launches{{"1", 1, 1, 1024, {{"table_wise", 10.0}}},
+                                     {"2", 1, 2, 1024, {{"table_wise", 5.0}}},
+                                     {"4", 1, 4, 1024, {{"table_wise", 2.5}}}};
+  for (const std::size_t i : {0, 1})
+    launches[i].cases[0].details["conditions"] = {{"seconds", {1.0, 1.0}},
+                                                  {"switches", {9, 9}},
+                                                  {"others_cpu_seconds", {0.5, 0.5}},
+                                                  {"stolen_seconds", {0.0, 0.0}},
+                                                  {"disturbed_visits", 2}};
+  const auto ends_with = [&](const std::string& line) {
+    const std::string text = as_text(reports_of(launches), {});
+    EXPECT_TRUE(text.ends_with(line + '\n')) << text;
+  };
+  ends_with("RESULT: VALID, DISTURBED in 2 of 3 files, first 1");
+  launches[2].cases[0].wrong = 7;
+  ends_with(
+      "RESULT: INVALID (wrong values in 1 of 1 cases, first table_wise dense_partials mpi_alltoallv: 7 wrong) in 4");
+}
+
 TEST(ScalingTable, SaysWhetherTheBatchGrowsWithTheRanks) {
   const auto scaling = [](std::int64_t batch_of_two) {
     const std::vector<SampleLaunch> launches{{"1", 1, 1, 1024, {{"table_wise", 10.0}}},

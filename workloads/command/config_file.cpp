@@ -26,6 +26,14 @@ bool is_given(const std::vector<std::string>& arguments, const CLI::Option& opti
   });
 }
 
+/// {What PyTorch, TorchRec, HugeCTR and their users say, the option}.
+constexpr std::pair<std::string_view, std::string_view> other_words[] = {
+    {"lr", "learning-rate"},      {"batch-size", "batch"},     {"bs", "batch"},         {"iterations", "steps"},
+    {"iters", "steps"},           {"num-iterations", "steps"}, {"num-steps", "steps"},  {"precision", "dtype"},
+    {"data-type", "dtype"},       {"sharding", "plan"},        {"planner", "plan"},     {"strategy", "plan"},
+    {"placement", "plan"},        {"output", "out"},           {"backend", "exchange"}, {"embedding-dim", "dim"},
+    {"pooling-factor", "hotness"}};
+
 std::vector<std::string> arguments_of(const std::string& file, const CLI::App& command,
                                       const std::vector<std::string>& given) {
   std::vector<std::string> arguments;
@@ -41,9 +49,9 @@ std::vector<std::string> arguments_of(const std::string& file, const CLI::App& c
     std::ranges::replace(name, '_', '-');
     const CLI::Option* option = option_called(command, name);
     if (option == nullptr) {
-      const std::string_view nearest = nearest_name(name, option_names(command));
+      const std::string_view meant = option_meant(command, name);
       throw InputError(fmt::format("--config {}: '{}' is no option of {}{}", file, item.fullname(), command.get_name(),
-                                   nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+                                   meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
     }
     if (is_given(given, *option)) continue;
     if (option->get_expected_max() > 0)
@@ -55,6 +63,13 @@ std::vector<std::string> arguments_of(const std::string& file, const CLI::App& c
 }
 
 }  // namespace
+
+std::string_view option_meant(const CLI::App& command, std::string_view name) {
+  const std::vector<std::string_view> valid = option_names(command);
+  const auto* word = std::ranges::find(other_words, name, &std::pair<std::string_view, std::string_view>::first);
+  if (word != std::end(other_words) && std::ranges::find(valid, word->second) != valid.end()) return word->second;
+  return nearest_name(name, valid);
+}
 
 std::vector<std::string_view> option_names(const CLI::App& command) {
   std::vector<std::string_view> names;

@@ -96,9 +96,9 @@ struct Called {
       if (!argument.starts_with("--")) continue;
       const std::string_view name = argument.substr(2, argument.find('=') - 2);
       if (std::ranges::find(valid, name) != valid.end()) continue;
-      const std::string_view nearest = nearest_name(name, valid);
+      const std::string_view meant = option_meant(*command, name);
       throw InputError(fmt::format("unknown option '--{}'; {}{}", name,
-                                   nearest.empty() ? "" : fmt::format("did you mean '--{}'? ", nearest), help()));
+                                   meant.empty() ? "" : fmt::format("did you mean '--{}'? ", meant), help()));
     }
   }
 };

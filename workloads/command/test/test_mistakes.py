@@ -25,6 +25,8 @@ MISTAKES = (
     ("run MY --plan MY", "unknown key 'global_batch'; known: format, name, ranks, tables"),
     ("run MY --plan", "--plan: its value is missing; see shardmark run --help"),
     ("run MY --plans all", "unknown option '--plans'; did you mean '--plan'?"),
+    ("run MY --lr 0.1", "unknown option '--lr'; did you mean '--learning-rate'?"),
+    ("compare MY --iterations 10", "did you mean '--steps'?"),
     ("run MY --exchange alltoall", "did you mean 'mpi_alltoallv'?"),
     ("run MY --transfer all", "--transfer all: this command takes one; shardmark compare takes several"),
     ("run MY --wire fp8", "valid: fp32, fp16, bf16, int8"),
