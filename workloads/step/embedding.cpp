@@ -28,8 +28,13 @@ bool lie_at_home(const Group& group) {
          std::ranges::all_of(group.modes, dense) && comm::NodeMemory::unusable(group.comm).empty();
 }
 
-std::unique_ptr<comm::Exchange> make_exchange(const comm::Communicator& comm, const comm::NamedExchange& named) {
-  return host_reaches_arrays ? named.make(comm) : named.make_for_gpus(comm);
+/// On a device it follows the stream of the kernels, if the exchange can and one thread launches them: where several do,
+/// that stream could keep back what another rank waits for in another exchange, and each rank the other.
+std::unique_ptr<comm::Exchange> make_exchange(const comm::Communicator& comm, const Case& config) {
+  if (host_reaches_arrays) return config.exchange.make(comm);
+  auto exchange = config.exchange.make_for_gpus(comm);
+  if (!config.async.on()) exchange->follow(kernel_stream());
+  return exchange;
 }
 
 /// Sets what follows from the layout and the modes. Collective.
@@ -80,7 +85,7 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
                                                     .modes = std::move(modes),
                                                     .dedup = decided_.dedup,
                                                     .gathered = decided_.by_rows,
-                                                    .exchange = make_exchange(comm_, config_.exchange)}));
+                                                    .exchange = make_exchange(comm_, config_)}));
     complete(*groups_.back());
   }
 }

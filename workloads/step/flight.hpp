@@ -15,7 +15,7 @@
 
 namespace shardmark::workloads {
 
-/// Runs the exchange of a group in a region of Kokkos Tools.
+/// Runs the exchange of a group in a region of Kokkos Tools, behind the kernels that write what is sent.
 class RegionExchange : public comm::ProgressExchange {
  public:
   RegionExchange(comm::Exchange& exchange, comm::ProgressThread& progress, comm::SentBytes& sent)
@@ -23,6 +23,7 @@ class RegionExchange : public comm::ProgressExchange {
 
   void run(const comm::Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override {
     const Region region("exchange", nests_);
+    if (!follows()) Execution().fence("shardmark: what is sent is written");
     ProgressExchange::run(route, send, receive, element_bytes);
   }
 
@@ -131,8 +132,13 @@ class Flight {
     return result;
   }
 
-  /// Completes the seconds of the phases of a step that has ended.
-  void charge(PhaseCosts& costs) { marks_.charge(costs); }
+  /// Completes the seconds of the phases of a step that has ended, and of exchanges that the host has not waited for.
+  void charge(PhaseCosts& costs) {
+    marks_.charge(costs);
+    const comm::ExchangeSeconds exchanges = comm::take_exchange_seconds();
+    costs.communication_seconds += exchanges.all;
+    costs.exposed_seconds += exchanges.exposed;
+  }
 
   /// Return the number of groups, and what the batch makes of a group's tables.
   std::int64_t groups() const { return std::ssize(groups_); }

@@ -197,7 +197,6 @@ void append_own(const DeviceArray<T>& bucketized, std::int64_t sent, const Devic
 void InputDist::receive_lengths() {
   const auto sent = lengths_sent_.first(sent_bags_);
   const auto lengths = lengths_.first(owned_bags_);
-  Execution().fence("shardmark: the lengths are sent");
   shardmark::comm::run(exchange_, length_route_,
                        std::span<const std::int32_t>(span_of(sent, length_route_.send_total())),
                        span_of(lengths, length_route_.receive_total()));

@@ -24,7 +24,9 @@ class ReduceScatter : public Transfer {
       : progress_(context.progress),
         sent_(context.sent),
         reduction_(choice_named(comm::reductions, "reduction", reduction_of(context)).make(context.comm)),
-        whole_(context.exchange, context.wire) {}
+        whole_(context.exchange, context.wire) {
+    if (context.exchange.follows()) reduction_->follow(kernel_stream());
+  }
 
   VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
                        const BagCounts& bags, const VectorCounts& counts) override {
@@ -46,12 +48,20 @@ class ReduceScatter : public Transfer {
 
   void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) override {
     whole_.move(direction, from, to);
-    progress_.run([&] {
+    auto reduce = [&] {
       if (direction == Direction::forward)
         reduction_->reduce_scatter(behind(from, whole_.owner_elements()), behind(to, whole_.home_elements()));
       else
         reduction_->all_gather(behind(from, whole_.home_elements()), behind(to, whole_.owner_elements()));
-    });
+    };
+    if (reduction_->follows()) {
+      reduce();
+      progress_.run([] {});
+      reduction_->finish();
+    } else {
+      wait_for_kernels("shardmark: what is added on the way is written");
+      progress_.run(reduce);
+    }
     for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, reduction_->sent()[peer]);
   }
 
