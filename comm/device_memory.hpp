@@ -71,7 +71,8 @@ void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes);
 /// Throws MpiError with the call and CUDA's error string unless `code` (a cudaError_t) is cudaSuccess.
 void check_cuda(int code, std::string_view call, std::int64_t bytes = -1);
 
-/// Is a stream of a GPU (a cudaStream_t), whose work runs in order while the host goes on; null in a build without CUDA.
+/// Is a stream of a GPU (a cudaStream_t), whose work runs in order while the host goes on; null in a build without
+/// CUDA.
 struct GpuStream {
   void* handle = nullptr;
 };

@@ -5,8 +5,8 @@
 
 namespace shardmark::kernels {
 
-/// Returns the stream of the kernels of Exec as libraries take it that order their work with theirs, a cudaStream_t; null
-/// on the host.
+/// Returns the stream of the kernels of Exec as libraries take it that order their work with theirs, a cudaStream_t;
+/// null on the host.
 template <class Exec>
 void* stream_of([[maybe_unused]] const Exec& exec) {
 #ifdef SHARDMARK_EMULATED_DEVICE

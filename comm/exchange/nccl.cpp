@@ -37,7 +37,9 @@ class Event {
   }
 
   void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "cudaEventRecord"); }
-  void hold_back(cudaStream_t stream) const { check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
+  void hold_back(cudaStream_t stream) const {
+    check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
+  }
   /// Returns the seconds from another moment to this one; both are over.
   double seconds_since(const Event& other) const {
     float milliseconds = 0;
@@ -128,8 +130,8 @@ struct Nccl::State {
     followers(lock).push_back(this);
   }
 
-  /// Makes calls(from, to) on memory of the GPU, as one group and one step of the stream. Waits for it, or leaves that to
-  /// finish() where it follows a stream and nothing goes to the host.
+  /// Makes calls(from, to) on memory of the GPU, as one group and one step of the stream. Waits for it, or leaves that
+  /// to finish() where it follows a stream and nothing goes to the host.
   template <class Calls>
   void group(std::string_view name, const std::byte* send, std::int64_t bytes_sent, std::byte* receive,
              std::int64_t bytes_received, const Calls& calls) {

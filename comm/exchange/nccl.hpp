@@ -12,8 +12,8 @@ namespace shardmark::comm {
 /// Returns the version of NCCL, such as "2.21.5"; empty in a build without CUDA.
 std::string nccl_version();
 
-/// Waits for the work of a stream, which exchanges that follow it may hold back. Where NCCL finds meanwhile that another
-/// rank has ended, or another failure, it ends what waits for that and throws PeerFailed, or MpiError.
+/// Waits for the work of a stream, which exchanges that follow it may hold back. Where NCCL finds meanwhile that
+/// another rank has ended, or another failure, it ends what waits for that and throws PeerFailed, or MpiError.
 void wait_for_stream(GpuStream stream);
 
 /// Holds seconds of exchanges that follow a stream, by the clock of the GPU: from when their turn has come there until
@@ -26,9 +26,9 @@ struct ExchangeSeconds {
 ExchangeSeconds take_exchange_seconds();
 
 /// Runs one NCCL group of sends and receives on a stream of its own, with one GPU for each rank; what a rank sends to
-/// itself is copied there. GPU memory is sent from where it lies, host memory by way of buffers on the GPU that are kept.
-/// It is ordered with the stream that it follows by events; without one, run() returns when all has arrived. MpiError
-/// names NCCL's call, peer and bytes; it is PeerFailed where NCCL sees that another rank has ended.
+/// itself is copied there. GPU memory is sent from where it lies, host memory by way of buffers on the GPU that are
+/// kept. It is ordered with the stream that it follows by events; without one, run() returns when all has arrived.
+/// MpiError names NCCL's call, peer and bytes; it is PeerFailed where NCCL sees that another rank has ended.
 class Nccl : public Exchange {
  public:
   /// Gives a reason without CUDA, and where ranks have no GPU or share one: NCCL needs one for each.

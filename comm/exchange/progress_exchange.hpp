@@ -12,8 +12,8 @@ namespace shardmark::comm {
 
 /// Runs an exchange whose MPI calls are made by a progress thread, so that other tasks may compute meanwhile, and adds
 /// its bytes to `sent`. One that follows a stream is started by the caller, so that all ranks start theirs in the same
-/// order, and other tasks take their turns before it is finished. All three must outlive the object; several objects may
-/// use the same exchange.
+/// order, and other tasks take their turns before it is finished. All three must outlive the object; several objects
+/// may use the same exchange.
 class ProgressExchange : public Exchange {
  public:
   ProgressExchange(Exchange& exchange, ProgressThread& progress, SentBytes& sent)

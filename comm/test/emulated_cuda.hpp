@@ -40,7 +40,7 @@ struct EmulatedArrays {
   /// Lets the host touch all of it while the result lives.
   std::shared_ptr<void> (*open)();
 
-  const void* stream;           ///< of its kernels: a handle that the functions of CUDA take
+  const void* stream;          ///< of its kernels: a handle that the functions of CUDA take
   std::recursive_mutex& turn;  ///< is locked by the thread that runs its kernels
   /// Queues a step behind what the stream has; it is made again while it returns false.
   void (*push)(std::function<bool()> step);

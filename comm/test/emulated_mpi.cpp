@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of emulated_cuda.cpp that stands in for an MPI that reads the memory of GPUs: in MPI_Alltoallv and in
-// messages, as Open MPI does, and not in collectives that do not block. And MPI takes calls of several threads, as NCCL's
-// messages (emulated_nccl.cpp) are MPI's, which the program does not know of.
+// messages, as Open MPI does, and not in collectives that do not block. And MPI takes calls of several threads, as
+// NCCL's messages (emulated_nccl.cpp) are MPI's, which the program does not know of.
 #include <mpi.h>
 
 #include <algorithm>

@@ -28,8 +28,8 @@ bool lie_at_home(const Group& group) {
          std::ranges::all_of(group.modes, dense) && comm::NodeMemory::unusable(group.comm).empty();
 }
 
-/// On a device it follows the stream of the kernels, if the exchange can and one thread launches them: where several do,
-/// that stream could keep back what another rank waits for in another exchange, and each rank the other.
+/// On a device it follows the stream of the kernels, if the exchange can and one thread launches them: where several
+/// do, that stream could keep back what another rank waits for in another exchange, and each rank the other.
 std::unique_ptr<comm::Exchange> make_exchange(const comm::Communicator& comm, const Case& config) {
   if (host_reaches_arrays) return config.exchange.make(comm);
   auto exchange = config.exchange.make_for_gpus(comm);

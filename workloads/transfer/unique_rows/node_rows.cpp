@@ -69,7 +69,8 @@ void NodeRows::hand_on(const RowHop& owners, const DeviceArray<float>& from_owne
 void NodeRows::collect(const RowHop& owners, const DeviceArray<float>& packed, const DeviceArray<float>& to_owners) {
   const auto gradients = gradients_.first(homes_.held_elements());
   homes_.return_gradients(packed, gradients);
-  kernels::pack_row_gradients<Execution>(Execution(), {owners.requested().unique(), asked_.vector_begin(), {}, gradients},
+  kernels::pack_row_gradients<Execution>(Execution(),
+                                         {owners.requested().unique(), asked_.vector_begin(), {}, gradients},
                                          owners.requested().packed(), workspace_, to_owners);
 }
 
