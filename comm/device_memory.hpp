@@ -71,6 +71,12 @@ void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes);
 /// Throws MpiError with the call and CUDA's error string unless `code` (a cudaError_t) is cudaSuccess.
 void check_cuda(int code, std::string_view call, std::int64_t bytes = -1);
 
+/// Is a stream of a GPU (a cudaStream_t), whose work runs in order while the host goes on; null in a build without
+/// CUDA.
+struct GpuStream {
+  void* handle = nullptr;
+};
+
 /// Holds memory that is reused from run to run and grows when more is asked for.
 class KeptMemory {
  public:

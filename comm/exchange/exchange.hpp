@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "comm/communicator.hpp"
+#include "comm/device_memory.hpp"
 #include "comm/route.hpp"
 
 namespace shardmark::comm {
@@ -26,6 +27,20 @@ class Exchange {
 
   /// Says whether run() takes memory of GPUs as well as of hosts.
   virtual bool reads_gpus() const { return false; }
+
+  /// Orders runs by a stream from now on, where this exchange can; follows() says whether it does. Memory of GPUs is
+  /// then read behind the work that the stream has when run() is called, and what is received is there for work that
+  /// the stream gets later: the host waits for neither. All else is as it is without a stream: sent memory is complete
+  /// before run(), and received memory behind it.
+  virtual void follow(GpuStream) {}
+  virtual bool follows() const { return false; }
+
+  /// These are the two halves of run(): where the exchange follows a stream, work that the stream gets between them
+  /// does not wait for what arrives. Of one object one run is under way at a time.
+  virtual void start(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
+    run(route, send, receive, element_bytes);
+  }
+  virtual void finish() {}
 
   /// Returns the names of the exchanges that carried data so far, where this one chooses among others; else empty.
   virtual std::string picked() const { return {}; }

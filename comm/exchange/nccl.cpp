@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
+#include <mutex>
+#include <vector>
 
 #include "comm/collectives.hpp"
 #include "comm/exchange/blocks.hpp"
@@ -23,6 +25,38 @@ namespace {
 bool all_equal(std::span<const std::int64_t> counts) {
   return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
 }
+
+/// Is a moment of a stream, which other streams can wait for.
+class Event {
+ public:
+  Event() { check_cuda(cudaEventCreate(&event_), "cudaEventCreate"); }
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&&) = delete;
+  ~Event() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+
+  void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+  void hold_back(cudaStream_t stream) const {
+    check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
+  }
+  /// Returns the seconds from another moment to this one; both are over.
+  double seconds_since(const Event& other) const {
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, other.event_, event_), "cudaEventElapsedTime");
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// Holds the moments of one exchange that is ordered with a stream: when its turn has come there and when it is done;
+/// and, where the stream has had other work meanwhile, when that is done.
+struct Moments {
+  Event asked{}, done{}, others_done{};
+  bool has_others = false;
+};
 
 }  // namespace
 
@@ -40,6 +74,25 @@ struct Nccl::State {
   KeptMemory to_send{KeptMemory::Place::gpu};
   KeptMemory received{KeptMemory::Place::gpu};
 
+  // Of the stream that it follows.
+  cudaStream_t followed = nullptr;
+  bool follows = false;
+  bool under_way = false;        ///< what was started is not finished yet
+  std::vector<Moments> moments;  ///< more than `used`: steps like one before make none
+  std::size_t used = 0;
+  std::string_view last_name;
+  std::int64_t last_bytes = -1;
+
+  /// Lists those that follow a stream; `turn` is locked by who reads or changes it.
+  static std::vector<State*>& followers(const std::lock_guard<std::mutex>&) {
+    static std::vector<State*> all;
+    return all;
+  }
+  static std::mutex& turn() {
+    static std::mutex mutex;
+    return mutex;
+  }
+
   explicit State(const Communicator& group) : comm(group) {
     select_gpu(comm);
     ncclUniqueId id{};
@@ -51,6 +104,10 @@ struct Nccl::State {
 
   /// ncclCommDestroy waits for the other ranks, which a rank that unwinds alone must not.
   ~State() {
+    if (follows) {
+      const std::lock_guard lock(turn());
+      std::erase(followers(lock), this);
+    }
     if (nccl != nullptr) std::uncaught_exceptions() == 0 ? ncclCommDestroy(nccl) : ncclCommAbort(nccl);
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
@@ -66,18 +123,30 @@ struct Nccl::State {
     if (bytes > 0) check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync", bytes);
   }
 
-  /// Makes calls(from, to) on memory of the GPU, as one group and one step of the stream, and waits for it.
+  void follow(cudaStream_t other) {
+    followed = other;
+    if (std::exchange(follows, true)) return;
+    const std::lock_guard lock(turn());
+    followers(lock).push_back(this);
+  }
+
+  /// Makes calls(from, to) on memory of the GPU, as one group and one step of the stream. Waits for it, or leaves that
+  /// to finish() where it follows a stream and nothing goes to the host.
   template <class Calls>
   void group(std::string_view name, const std::byte* send, std::int64_t bytes_sent, std::byte* receive,
              std::int64_t bytes_received, const Calls& calls) {
+    if (bytes_sent == 0 && bytes_received == 0) return;  // no other rank expects anything
+    if (nccl == nullptr) throw PeerFailed(name, "NCCL has been ended, as another rank has failed", -1, bytes_sent);
     select_gpu(comm);
+    if (follows) begin_behind_followed(name, bytes_sent);
     const std::byte* from = send;
-    if (!on_gpu(send)) {
+    if (bytes_sent > 0 && !on_gpu(send)) {
       std::byte* room = to_send.at_least(bytes_sent);
       copy(room, send, bytes_sent);
       from = room;
     }
-    std::byte* to = on_gpu(receive) ? receive : received.at_least(bytes_received);
+    const bool to_host = bytes_received > 0 && !on_gpu(receive);
+    std::byte* to = to_host ? received.at_least(bytes_received) : receive;
     check(ncclGroupStart(), "ncclGroupStart");
     try {
       calls(from, to);
@@ -86,30 +155,111 @@ struct Nccl::State {
       throw;
     }
     check(ncclGroupEnd(), name, -1, bytes_sent);
+    if (follows) moments[used - 1].done.record(stream);
+    if (follows && !to_host) {
+      under_way = true;
+      return;
+    }
     wait(name, bytes_sent);
-    if (to == receive) return;
+    if (!to_host) return;
     copy(receive, to, bytes_received);  // to pageable memory, it waits by itself: not for a peer that failed
     wait(name, bytes_sent);
   }
 
-  /// Waits until the stream is done; NCCL reports a peer that failed only when asked.
+  void begin_behind_followed(std::string_view name, std::int64_t bytes) {
+    last_name = name;
+    last_bytes = bytes;
+    if (used == moments.size()) moments.emplace_back();
+    Moments& now = moments[used++];
+    now.has_others = false;
+    now.asked.record(followed);
+    now.asked.hold_back(stream);
+  }
+
+  /// Has the stream that it follows wait for what is under way. others: the stream has had other work meanwhile.
+  void finish(bool others) {
+    if (!std::exchange(under_way, false)) return;
+    Moments& now = moments[used - 1];
+    now.has_others = others;
+    if (others) now.others_done.record(followed);
+    now.done.hold_back(followed);
+  }
+
+  ExchangeSeconds take_seconds() {
+    ExchangeSeconds sum;
+    for (; used > 0; --used) {
+      const Moments& one = moments[used - 1];
+      const double all = one.done.seconds_since(one.asked);
+      sum.all += all;
+      sum.exposed += one.has_others ? std::max(0.0, one.done.seconds_since(one.others_done)) : all;
+    }
+    return sum;
+  }
+
+  /// Throws where NCCL has found a failure, which it reports only when asked.
+  void check_failures(std::string_view name, std::int64_t bytes) const {
+    ncclResult_t failure = ncclSuccess;
+    check(ncclCommGetAsyncError(nccl, &failure), "ncclCommGetAsyncError");
+    if (failure == ncclRemoteError) throw PeerFailed(name, ncclGetErrorString(failure), -1, bytes);
+    check(failure, name, -1, bytes);
+  }
+
+  /// Waits until the stream is done.
   void wait(std::string_view name, std::int64_t bytes) const {
     cudaError_t state = cudaErrorNotReady;
-    while ((state = cudaStreamQuery(stream)) == cudaErrorNotReady) {
-      ncclResult_t failure = ncclSuccess;
-      check(ncclCommGetAsyncError(nccl, &failure), "ncclCommGetAsyncError");
-      if (failure == ncclRemoteError) throw PeerFailed(name, ncclGetErrorString(failure), -1, bytes);
-      check(failure, name, -1, bytes);
-    }
+    while ((state = cudaStreamQuery(stream)) == cudaErrorNotReady) check_failures(name, bytes);
     check_cuda(state, name, bytes);
   }
+
+  /// Ends what is under way, so that nothing on the GPU waits for ranks that have failed.
+  void abort() {
+    if (nccl != nullptr) ncclCommAbort(std::exchange(nccl, nullptr));
+  }
 };
+
+void wait_for_stream(GpuStream stream) {
+  const auto handle = static_cast<cudaStream_t>(stream.handle);
+  cudaError_t state = cudaErrorNotReady;
+  while ((state = cudaStreamQuery(handle)) == cudaErrorNotReady) {
+    const std::lock_guard lock(Nccl::State::turn());
+    const auto& all = Nccl::State::followers(lock);
+    try {
+      for (const Nccl::State* one : all)
+        if (one->used > 0 && one->nccl != nullptr) one->check_failures(one->last_name, one->last_bytes);
+    } catch (...) {
+      for (Nccl::State* one : all) one->abort();  // or whoever frees memory behind them would wait for ever
+      throw;
+    }
+  }
+  check_cuda(state, "cudaStreamQuery");
+}
+
+ExchangeSeconds take_exchange_seconds() {
+  ExchangeSeconds sum;
+  const std::lock_guard lock(Nccl::State::turn());
+  for (Nccl::State* one : Nccl::State::followers(lock)) {
+    const ExchangeSeconds own = one->take_seconds();
+    sum.all += own.all;
+    sum.exposed += own.exposed;
+  }
+  return sum;
+}
 
 std::string Nccl::unusable(const Communicator& comm) { return no_own_gpus(comm); }
 
 Nccl::Nccl(const Communicator& comm) : state_(std::make_unique<State>(comm)) {}
 
+void Nccl::follow(GpuStream stream) { state_->follow(static_cast<cudaStream_t>(stream.handle)); }
+bool Nccl::follows() const { return state_->follows; }
+
 void Nccl::run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
+  start(route, send, receive, element_bytes);
+  state_->finish(false);
+}
+
+void Nccl::finish() { state_->finish(true); }
+
+void Nccl::start(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) {
   State& s = *state_;
   if (route.size() != s.comm.size()) throw std::invalid_argument("nccl: a route of another number of ranks");
   s.group("ncclSend, ncclRecv", send, route.send_total() * element_bytes, receive,
@@ -181,7 +331,13 @@ struct Nccl::State {};
 std::string nccl_version() { return {}; }
 std::string Nccl::unusable(const Communicator& comm) { return no_own_gpus(comm); }
 Nccl::Nccl(const Communicator& comm) { throw MpiError("ncclCommInitRank", no_own_gpus(comm)); }
+void wait_for_stream(GpuStream) {}
+ExchangeSeconds take_exchange_seconds() { return {}; }
+void Nccl::follow(GpuStream) {}
+bool Nccl::follows() const { return false; }
 void Nccl::run(const Route&, const std::byte*, std::byte*, std::int64_t) {}
+void Nccl::start(const Route&, const std::byte*, std::byte*, std::int64_t) {}
+void Nccl::finish() {}
 void Nccl::reduce_scatter(std::span<const float>, std::span<const std::int64_t>, std::span<float>) {}
 void Nccl::all_gather_v(const std::byte*, std::span<const std::int64_t>, std::byte*, std::int64_t) {}
 

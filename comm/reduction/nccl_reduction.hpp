@@ -14,6 +14,10 @@ class NcclReduction : public Reduction {
 
   explicit NcclReduction(const Communicator& comm) : Reduction(comm), nccl_(comm) {}
 
+  void follow(GpuStream stream) override { nccl_.follow(stream); }
+  bool follows() const override { return nccl_.follows(); }
+  void finish() override { nccl_.finish(); }
+
  private:
   void add(std::span<const float> partials, std::span<float> sums) override {
     nccl_.reduce_scatter(partials, counts_, sums);

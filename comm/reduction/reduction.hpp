@@ -34,6 +34,12 @@ class Reduction {
   /// rank. Collective.
   void all_gather(std::span<const float> own, std::span<float> all);
 
+  /// Orders both operations by a stream, where this reduction can, as Exchange::follow does; they are then only
+  /// started, and finish() ends them.
+  virtual void follow(GpuStream) {}
+  virtual bool follows() const { return false; }
+  virtual void finish() {}
+
   /// Returns the bytes that the last of the two operations sent from this rank to each rank.
   const std::vector<std::int64_t>& sent() const { return sent_; }
 

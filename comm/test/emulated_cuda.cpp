@@ -4,7 +4,8 @@
 // run, not a race, and a host that touches a GPU's memory ends with a line. What CUDA leaves open happens as late as it
 // may:
 // - A stream runs where the host queries or waits for it, for an event behind its work, or for all work of its GPU
-//   (cudaFree, but not cudaFreeHost). The legacy stream and others wait for each other, but for cudaStreamNonBlocking.
+//   (cudaFree, but not cudaFreeHost). The legacy stream and others wait for each other, but for cudaStreamNonBlocking
+//   and the stream of the kernels of EmulatedArrays.
 // - A copy from pageable memory reads it during the call, one from pinned memory when the stream runs. One to pageable
 //   memory has run at return. cudaMemcpy on one GPU, or to it from pageable memory, may run after its return.
 // A rank's work moves only while that rank is in one of these functions: ranks that wait for MPI meanwhile, with work
@@ -24,6 +25,7 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -35,6 +37,7 @@ struct CUstream_st {
 };
 struct CUevent_st {
   shardmark::comm::EmulatedWorkPtr work{};
+  std::shared_ptr<double> seconds{};  ///< when the work ran
 };
 
 namespace shardmark::comm {
@@ -203,9 +206,21 @@ Process& process() {
 
 thread_local int current_gpu = 0;
 
+/// Is that of EmulatedArrays, whose work is queued there.
+CUstream_st* stream_of_kernels() {
+  static CUstream_st stream{.with_legacy = false};
+  return &stream;
+}
+
+bool runs_kernels(cudaStream_t handle) { return emulated_arrays != nullptr && handle == emulated_arrays->stream; }
+
 /// Returns null for a handle that is none.
 CUstream_st* stream_of(cudaStream_t handle) {
   Process& p = process();
+  if (runs_kernels(handle)) {
+    stream_of_kernels()->gpu = current_gpu;
+    return stream_of_kernels();
+  }
   if (handle != nullptr && handle != cudaStreamLegacy) return p.streams.contains(handle) ? handle : nullptr;
   p.legacy[current_gpu].gpu = current_gpu;
   return &p.legacy[current_gpu];
@@ -213,20 +228,57 @@ CUstream_st* stream_of(cudaStream_t handle) {
 
 bool nothing() { return true; }
 
+/// Ends the process where `work` has not been done for long since a rank is lost; `since`: from when on.
+void give_up_on(const EmulatedWork& work, std::optional<std::chrono::steady_clock::time_point>& since) {
+  constexpr auto patience = std::chrono::seconds(2);  // what other ranks have sent may be under way
+  const auto now = std::chrono::steady_clock::now();
+  if (work.done || !emulated_step_needs_lost_rank) return since.reset();
+  if (now <= since.value_or(now) + patience) return static_cast<void>(since = since.value_or(now));
+  print_emulated("the host waits in CUDA for work that needs a rank that is lost: on a GPU, for ever");
+  std::abort();
+}
+
+/// Queues work behind kernels; the result is done when they and it have run.
+EmulatedWorkPtr push_behind_kernels(std::function<bool()> step, const EmulatedWorkPtr& also) {
+  auto work = std::make_shared<EmulatedWork>(), behind_kernels = std::make_shared<EmulatedWork>();
+  work->step = std::move(step);
+  if (also && !also->done) work->after.push_back(also);
+  emulated_arrays->push([work, since = std::optional<std::chrono::steady_clock::time_point>()]() mutable {
+    emulated_step_needs_lost_rank = false;
+    work->advance();
+    give_up_on(*work, since);
+    return work->done;
+  });
+  behind_kernels->step = [work] {
+    emulated_arrays->run([&work] { return work->done; });
+    return work->done;
+  };
+  return behind_kernels;
+}
+
+/// Queues work behind that of the stream and `also`.
 EmulatedWorkPtr push(CUstream_st& stream, std::function<bool()> step, const EmulatedWorkPtr& also = {}) {
   Process& p = process();
+  if (&stream == stream_of_kernels()) return push_behind_kernels(std::move(step), also);
   auto work = std::make_shared<EmulatedWork>();
   work->step = std::move(step);
   const auto behind = [&](const EmulatedWorkPtr& other) {
     if (other && !other->done) work->after.push_back(other);
   };
+  behind(also);  // which runs before work that it need not wait for
   behind(stream.last);
-  behind(also);
   CUstream_st& legacy = p.legacy[stream.gpu];
   if (stream.with_legacy) behind(legacy.last);
   for (const cudaStream_t other : p.streams)
     if (&stream == &legacy && other->gpu == stream.gpu && other->with_legacy) behind(other->last);
   return stream.last = work;
+}
+
+/// Queues work that has no effect but for its place in the order: where it waits for nothing, it is done at once.
+EmulatedWorkPtr push_mark(CUstream_st& stream, std::function<bool()> step, const EmulatedWorkPtr& also = {}) {
+  EmulatedWorkPtr work = push(stream, std::move(step), also);
+  if (work->after.empty() && &stream != stream_of_kernels()) work->advance();
+  return work;
 }
 
 /// Runs work without waiting for what other ranks have to do.
@@ -310,9 +362,9 @@ bool EmulatedWork::advance() {
   return done = true;
 }
 
-std::mutex& emulated_turn() {
-  static auto* const turn = new std::mutex;
-  return *turn;
+std::recursive_mutex& emulated_turn() {
+  static auto* const turn = new std::recursive_mutex;
+  return emulated_arrays != nullptr ? emulated_arrays->turn : *turn;
 }
 
 EmulatedCall::EmulatedCall() : turn_(emulated_turn()) {
@@ -334,17 +386,14 @@ EmulatedWorkPtr push_emulated(cudaStream_t stream, std::function<bool()> step, c
 bool emulated_step_needs_lost_rank = false;
 
 cudaError_t wait_for_emulated(EmulatedWorkPtr work) {
-  constexpr auto patience = std::chrono::seconds(2);  // what other ranks have sent may be under way
-  const auto begin = std::chrono::steady_clock::now();
+  std::optional<std::chrono::steady_clock::time_point> since;
   emulated_step_needs_lost_rank = false;
   while (work && !work->advance()) {
+    give_up_on(*work, since);
     emulated_turn().unlock();  // other threads go on
     std::this_thread::yield();
     emulated_turn().lock();
-    if (emulated_step_needs_lost_rank && std::chrono::steady_clock::now() > begin + patience) {
-      print_emulated("the host waits in CUDA for work that needs a rank that is lost: on a GPU, for ever");
-      std::abort();
-    }
+    emulated_step_needs_lost_rank = false;
   }
   return process().error;
 }
@@ -546,14 +595,18 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   const EmulatedCall call;
   if (call.error != cudaSuccess) return call.error;
   const CUstream_st* stream = stream_of(handle);
-  return stream == nullptr ? cudaErrorInvalidResourceHandle : query(stream->last);
+  if (!runs_kernels(handle)) return stream == nullptr ? cudaErrorInvalidResourceHandle : query(stream->last);
+  const bool empty = emulated_arrays->run([] { return false; });
+  if (!empty) std::this_thread::yield();
+  return process().error != cudaSuccess ? process().error : empty ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   const EmulatedCall call;
   if (call.error != cudaSuccess) return call.error;
-  const CUstream_st* stream = stream_of(handle);
-  return stream == nullptr ? cudaErrorInvalidResourceHandle : wait_for_emulated(stream->last);
+  CUstream_st* stream = stream_of(handle);
+  if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+  return wait_for_emulated(runs_kernels(handle) ? push(*stream, nothing) : stream->last);
 }
 
 cudaError_t cudaDeviceSynchronize() {
@@ -562,6 +615,8 @@ cudaError_t cudaDeviceSynchronize() {
   wait_for_all_work(current_gpu);
   return process().error;
 }
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   const EmulatedCall call;
@@ -580,7 +635,20 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   if (call.error != cudaSuccess) return call.error;
   CUstream_st* stream = stream_of(handle);
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-  event->work = push(*stream, nothing);
+  event->seconds = std::make_shared<double>(0);
+  event->work = push_mark(*stream, [seconds = event->seconds] {
+    *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return true;
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  const EmulatedCall call;
+  if (call.error != cudaSuccess) return call.error;
+  if (!begin->work || !end->work) return cudaErrorInvalidResourceHandle;
+  if (!begin->work->advance() || !end->work->advance()) return cudaErrorNotReady;
+  *milliseconds = static_cast<float>(1e3 * (*end->seconds - *begin->seconds));
   return cudaSuccess;
 }
 
@@ -601,7 +669,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
   if (call.error != cudaSuccess) return call.error;
   CUstream_st* stream = stream_of(handle);
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-  push(*stream, nothing, event->work);
+  push_mark(*stream, nothing, event->work);
   return cudaSuccess;
 }
 

@@ -32,13 +32,20 @@ void set_emulated_gpus(const EmulatedGpus& gpus);
 std::int64_t emulated_calls();
 
 /// Describes memory of GPUs that is given out elsewhere, as that of kernels/test/emulated is: CUDA, NCCL and MPI take
-/// it as if cudaMalloc had given it out on the current GPU. They wait for nothing that is queued for it elsewhere, as
-/// for the work of a stream that is not ordered with theirs.
+/// it as if cudaMalloc had given it out on the current GPU. Its kernels run on a stream of their own, with which no
+/// other is ordered but by events.
 struct EmulatedArrays {
   /// Returns whether these bytes are all of one allocation.
   bool (*holds)(const void* at, std::size_t bytes);
   /// Lets the host touch all of it while the result lives.
   std::shared_ptr<void> (*open)();
+
+  const void* stream;          ///< of its kernels: a handle that the functions of CUDA take
+  std::recursive_mutex& turn;  ///< is locked by the thread that runs its kernels
+  /// Queues a step behind what the stream has; it is made again while it returns false.
+  void (*push)(std::function<bool()> step);
+  /// Runs what the stream has until `done` returns true, or a step is not done. Returns whether nothing is left.
+  bool (*run)(const std::function<bool()>& done);
 };
 extern const EmulatedArrays* emulated_arrays;  ///< null: there is none
 
@@ -54,8 +61,8 @@ struct EmulatedWork {
 };
 using EmulatedWorkPtr = std::shared_ptr<EmulatedWork>;
 
-/// Is locked by the thread that is in a call.
-std::mutex& emulated_turn();
+/// Is locked by the thread that is in a call, or runs kernels of EmulatedArrays.
+std::recursive_mutex& emulated_turn();
 
 /// Is a call of CUDA or NCCL while it lives: counts it, and has the error with which all calls end from now on.
 class EmulatedCall {
@@ -65,7 +72,7 @@ class EmulatedCall {
   cudaError_t error;
 
  private:
-  std::lock_guard<std::mutex> turn_;
+  std::lock_guard<std::recursive_mutex> turn_;
 };
 
 /// Returns the number of a stream's GPU; -1 for a handle that is none.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of emulated_cuda.cpp that stands in for an MPI that reads the memory of GPUs: in MPI_Alltoallv and in
-// messages, as Open MPI does, and not in collectives that do not block.
+// messages, as Open MPI does, and not in collectives that do not block. And MPI takes calls of several threads, as
+// NCCL's messages (emulated_nccl.cpp) are MPI's, which the program does not know of.
 #include <mpi.h>
 
 #include <algorithm>
@@ -59,6 +60,19 @@ void end_messages(const std::vector<MPI_Request>& requests) {
 using namespace shardmark::comm;
 
 bool shardmark::comm::emulated_mpi_reads_gpus = false;
+
+static int threads_given = MPI_THREAD_SINGLE;
+
+int MPI_Init_thread(int* count, char*** words, int wanted, int* given) {
+  const int code = PMPI_Init_thread(count, words, MPI_THREAD_MULTIPLE, given);
+  *given = threads_given = std::min(wanted, *given);
+  return code;
+}
+
+int MPI_Query_thread(int* given) {
+  *given = threads_given;
+  return MPI_SUCCESS;
+}
 
 extern "C" int MPIX_Query_cuda_support() {
   emulated_mpi_reads_gpus = true;

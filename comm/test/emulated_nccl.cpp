@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of emulated_cuda.cpp that stands in for NCCL: a group of calls is one piece of work of a stream, each call
-// in it a set of messages, which travel by MPI between copies of the memory. Sums are added in the order of ranks.
+// in it a set of messages, which travel by MPI between copies of the memory. Sums are added in the order of ranks. What
+// is sent is read as early as the order of streams lets it, and what is received is written as late.
 #include <mpi.h>
 #include <nccl.h>
 
@@ -73,10 +74,14 @@ struct Transfer {
   std::vector<std::vector<std::byte>> copies{};
   std::vector<MPI_Request> requests{};
   std::chrono::steady_clock::time_point begin{};
+  bool illegal = false;
+
+  /// Reads what is sent, and sends it.
+  void start_early() { illegal = requests.empty() && !start(); }
 
   bool advance() {
     if (comm.aborted) return true;
-    if (requests.empty() && !start()) return emulated_illegal_address();
+    if (illegal || (requests.empty() && !start())) return emulated_illegal_address();
     std::vector<MPI_Status> statuses(requests.size());
     int done = 0;
     if (PMPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses.data()) != MPI_SUCCESS)
@@ -159,6 +164,7 @@ ncclResult_t launch() {
   all.comm->transfers.push_back(transfer);
   all.comm->last = push_emulated(
       all.stream, [transfer] { return transfer->advance(); }, all.comm->last);
+  if (all.comm->last->after.empty()) transfer->start_early();
   return ncclSuccess;
 }
 

@@ -223,6 +223,44 @@ TEST_F(EmulatedNccl, ReadsNeitherPageableMemoryNorThatOfAnotherGpu) {
   ncclCommAbort(nccl_);
 }
 
+/// Without one of the two events, what is sent or what is copied behind is NaN.
+TEST_F(EmulatedNccl, ExchangesTakeTheOrderOfTheStreamThatTheyFollow) {
+  select_gpu(comm_);
+  const int size = comm_.size();
+  const Route route = exchange_counts(comm_, std::vector<std::int64_t>(size, 1));
+  const float* own = on_gpu_with(static_cast<float>(comm_.rank() + 1));
+  Nccl exchange(comm_);
+  const cudaStream_t kernels = stream(cudaStreamNonBlocking);
+  exchange.follow({kernels});
+  for (const bool in_halves : {false, true}) {
+    float *sent = on_gpu(size), *received = on_gpu(size), *between = on_gpu(), *behind = on_gpu();
+    const auto* from = reinterpret_cast<const std::byte*>(sent);
+    auto* to = reinterpret_cast<std::byte*>(received);
+    for (int rank = 0; rank < size; ++rank) copy(sent + rank, own, kernels);
+    if (in_halves) {
+      exchange.start(route, from, to, sizeof(float));
+      copy(between, own, kernels);
+      cudaEvent_t event = nullptr;
+      EXPECT_EQ(cudaEventCreate(&event), cudaSuccess);
+      EXPECT_EQ(cudaEventRecord(event, kernels), cudaSuccess);
+      EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess);
+      EXPECT_EQ(read(between), static_cast<float>(comm_.rank() + 1)) << "which nothing keeps back";
+      EXPECT_TRUE(std::isnan(read(received)));
+      EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+      exchange.finish();
+    } else {
+      exchange.run(route, from, to, sizeof(float));
+    }
+    copy(behind, received + size - 1, kernels);
+    EXPECT_TRUE(std::isnan(read(behind))) << "as the host has waited for nothing";
+    wait_for_stream({kernels});
+    EXPECT_EQ(read(behind), static_cast<float>(size));
+    const ExchangeSeconds seconds = take_exchange_seconds();
+    EXPECT_LE(seconds.exposed, seconds.all);
+    EXPECT_EQ(take_exchange_seconds().all, 0.0);
+  }
+}
+
 TEST_F(EmulatedNccl, RefusesTwoRanksOnOneGpu) {
   const ncclResult_t code = connect();  // all on the first
   EXPECT_EQ(code, comm_.size() == 1 ? ncclSuccess : ncclInvalidUsage);
@@ -323,10 +361,10 @@ TEST_F(GpusOfRanks, TooLittleMemoryIsReported) {
 }
 
 /// At each call in turn the last rank loses its GPU: it reports that, others that a rank has failed, and none waits.
-class LostGpu : public GpusOfRanks, public testing::WithParamInterface<bool> {};
+class LostGpu : public GpusOfRanks, public testing::WithParamInterface<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(All, LostGpu, testing::Bool(),
-                         [](const auto& instance) { return instance.param ? "MemoryOfGpus" : "MemoryOfHosts"; });
+INSTANTIATE_TEST_SUITE_P(All, LostGpu, testing::Values("MemoryOfHosts", "MemoryOfGpus", "BehindAStream"),
+                         [](const auto& instance) { return instance.param; });
 
 TEST_P(LostGpu, EndsTheExchangeOnAllRanks) {
   const Route route = exchange_counts(comm_, std::vector<std::int64_t>(comm_.size(), 1));
@@ -340,15 +378,19 @@ TEST_P(LostGpu, EndsTheExchangeOnAllRanks) {
     KeptMemory sent(KeptMemory::Place::gpu), received(KeptMemory::Place::gpu);
     std::vector<std::byte> host(2 * bytes);
     select_gpu(comm_);
-    std::byte* from = GetParam() ? sent.at_least(bytes) : host.data();
-    std::byte* to = GetParam() ? received.at_least(bytes) : host.data() + bytes;
+    const bool of_hosts = GetParam() == "MemoryOfHosts", follows = GetParam() == "BehindAStream";
+    std::byte* from = of_hosts ? host.data() : sent.at_least(bytes);
+    std::byte* to = of_hosts ? host.data() + bytes : received.at_least(bytes);
+    const cudaStream_t kernels = stream(cudaStreamNonBlocking);
     std::string error;
     try {
       Nccl nccl(comm_);
+      if (follows) nccl.follow({kernels});
       barrier(comm_);
       const std::int64_t before = emulated_calls();
       if (lost && call >= 0) set_emulated_gpus({.lost_after = call});
       nccl.run(route, from, to, 1);
+      if (follows) wait_for_stream({kernels});
       // Of the calls that follow, how many wait depends on the others.
       if (call < 0) calls = all_reduce(comm_, std::min<std::int64_t>(emulated_calls() - before, 12), Reduce::min);
     } catch (const PeerFailed& failure) {

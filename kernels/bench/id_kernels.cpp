@@ -35,11 +35,12 @@ void bucketize_of(benchmark::State& state, Suite& suite, const Case& shape) {
       allocate<Exec, std::int32_t>("shardmark::bench_lengths", cells),
       allocate<Exec, std::int32_t>("shardmark::bench_bucketized", problem.ids()),
       {}};
-  const SlotCounts counts("shardmark::bench_slot_counts", static_cast<std::size_t>(slots));
+  const auto counts = allocate<Exec, std::int64_t>("shardmark::bench_slot_counts", slots);
+  const KnownStrips known{std::vector<std::int64_t>(static_cast<std::size_t>(problem.tables()), problem.batch), {}, {}};
   BucketizeWorkspace<Exec> workspace;
   const auto run = [&](std::size_t batch) {
     const Bags<Exec, std::int64_t> bags{problem.first_bag, problem.offsets, problem.batches[batch].ids, {}};
-    bucketize(exec, owners_of_rows, bags, buckets, counts, workspace);
+    bucketize(exec, owners_of_rows, bags, buckets, counts, workspace, known);
   };
   const Work work = bucketize_work(problem.bags(), problem.ids(), cells, problem.ids(), false, 4);
   measure(state, suite, run, work, {copy_ceiling(suite, work)});

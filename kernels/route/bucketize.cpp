@@ -72,11 +72,11 @@ void for_members(const std::string& label, const Exec& exec, const RowOwners<Exe
 }
 
 /// Turns `cursors` from the numbers of ids of each (range, member of its strip) into the places where these ids go.
-/// counts [slots]: ids of each slot.
+/// slot_counts, counts [slots]: ids of each slot, and room.
 template <class Exec>
-std::int64_t place_ids(const Exec& exec, const RowOwners<Exec>& owners, const StripRanges<Exec>& ranges,
-                       const Array<Exec, std::int64_t>& cursors, const Array<Exec, std::int64_t>& counts,
-                       const SlotCounts& slot_counts) {
+void place_ids(const Exec& exec, const RowOwners<Exec>& owners, const StripRanges<Exec>& ranges,
+               const Array<Exec, std::int64_t>& cursors, const Array<Exec, std::int64_t>& counts,
+               const Array<Exec, std::int64_t>& slot_counts) {
   Kokkos::deep_copy(exec, counts, std::int64_t{0});
   for_members(
       "shardmark::bucketize_slot_counts", exec, owners,
@@ -87,15 +87,13 @@ std::int64_t place_ids(const Exec& exec, const RowOwners<Exec>& owners, const St
         counts(slot) = sum;
       });
   Kokkos::deep_copy(exec, slot_counts, counts);
-  std::int64_t total = 0;
   Kokkos::parallel_scan(
       "shardmark::bucketize_scan", static_range(exec, static_cast<std::int64_t>(counts.extent(0))),
       KOKKOS_LAMBDA(const std::int64_t slot, std::int64_t& sum, const bool final) {
         const std::int64_t count = counts(slot);
         if (final) counts(slot) = sum;
         sum += count;
-      },
-      total);
+      });
   for_members(
       "shardmark::bucketize_cursors", exec, owners,
       KOKKOS_LAMBDA(const std::int64_t slot, const std::int64_t s, const std::int64_t member) {
@@ -108,8 +106,6 @@ std::int64_t place_ids(const Exec& exec, const RowOwners<Exec>& owners, const St
           next += count;
         }
       });
-  exec.fence("shardmark::bucketize: the host reads slot_counts while the ids are still being sorted");
-  return total;
 }
 
 /// Copies the ids of consecutive bags of a strip that one slot holds whole: they keep their order and, but for a shift,
@@ -132,9 +128,9 @@ KOKKOS_INLINE_FUNCTION void copy_bags(const StripOwners& strip, const Bags<Exec,
 }
 
 template <class Exec, class InputIndex, class Length, class Index>
-std::int64_t bucketize_ranges(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
-                              const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
-                              BucketizeWorkspace<Exec>& workspace) {
+void bucketize_ranges(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
+                      const Buckets<Exec, Length, Index>& out, const Array<Exec, std::int64_t>& slot_counts,
+                      BucketizeWorkspace<Exec>& workspace) {
   constexpr std::int64_t apart = StripRanges<Exec>::cells_apart;
   const StripRanges<Exec> ranges{owners.strips, bags.first_bag,
                                  workspace.first_range.first(static_cast<std::int64_t>(owners.strips.extent(0))),
@@ -158,9 +154,8 @@ std::int64_t bucketize_ranges(const Exec& exec, const RowOwners<Exec>& owners, c
             ++counts[strip.find(bags.indices(i)).member];
         });
       });
-  const std::int64_t total =
-      place_ids(exec, owners, ranges, cursors,
-                workspace.counts.first(static_cast<std::int64_t>(out.first_bag.extent(0))), slot_counts);
+  place_ids(exec, owners, ranges, cursors, workspace.counts.first(static_cast<std::int64_t>(out.first_bag.extent(0))),
+            slot_counts);
   Kokkos::deep_copy(exec, out.lengths, Length{0});
   Kokkos::parallel_for(
       "shardmark::bucketize_fill", dynamic_range(exec, count), KOKKOS_LAMBDA(const std::int64_t range) {
@@ -178,17 +173,18 @@ std::int64_t bucketize_ranges(const Exec& exec, const RowOwners<Exec>& owners, c
           }
         });
       });
-  return total;
 }
 
 template <class Exec, class InputIndex, class Length, class Index>
-std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
-                       const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
-                       BucketizeWorkspace<Exec>& workspace, [[maybe_unused]] const WholeStrips& whole) {
-  if constexpr (on_device<Exec>)
-    return device::bucketize(exec, owners, bags, out, slot_counts, workspace, whole);
-  else
-    return bucketize_ranges(exec, owners, bags, out, slot_counts, workspace);
+bool bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
+               const Buckets<Exec, Length, Index>& out, const Array<Exec, std::int64_t>& slot_counts,
+               BucketizeWorkspace<Exec>& workspace, [[maybe_unused]] const KnownStrips& known) {
+  if constexpr (on_device<Exec>) {
+    return device::bucketize(exec, owners, bags, out, slot_counts, workspace, known);
+  } else {
+    bucketize_ranges(exec, owners, bags, out, slot_counts, workspace);
+    return true;
+  }
 }
 
 #define BUCKETIZE_ON(Exec)                                                      \

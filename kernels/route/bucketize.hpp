@@ -28,13 +28,10 @@ struct Buckets {
   Array<Exec, float> weights;                ///< as ids; empty when the bags have no weights
 };
 
-/// Counts on the host the ids sent per slot: the exchange of counts starts from here.
-using SlotCounts = Kokkos::View<std::int64_t*, Kokkos::HostSpace>;
-
-/// Holds, by strip, what the host knows where one slot holds all rows of each of them: this slot, and the bags and ids
-/// of the feature. Each slot is that of one strip at most.
-struct WholeStrips {
-  std::vector<std::int64_t> slots, bags, ids;
+/// Holds, by strip, what the host knows of it: the bags and ids of its feature and, where one slot holds all rows of
+/// each strip, this slot (else `slots` is empty). Each slot is that of one strip at most.
+struct KnownStrips {
+  std::vector<std::int64_t> bags, ids, slots;
 };
 
 template <class Exec>
@@ -42,17 +39,18 @@ struct BucketizeWorkspace {
   Scratch<Exec, std::int64_t> first_range{"shardmark::bucketize_first_range"};
   Scratch<Exec, std::int64_t> cursors{"shardmark::bucketize_cursors"};
   Scratch<Exec, std::int64_t> counts{"shardmark::bucketize_counts"};
-  std::vector<std::int64_t> listed;  ///< on devices: what first_range holds of whole strips
+  std::vector<std::int64_t> listed;  ///< on devices: what first_range holds
 };
 
 /// Sorts the ids of `bags` by the slot that owns their row. A first pass counts the ids of each range of bags by slot,
 /// a scan computes where each range writes in each slot, and a second pass writes the ids. One thread (on a device, one
-/// warp) takes a range, so no two write one cell, and the result is the same for any number of threads. Writes
-/// the ids per slot to `slot_counts` [slots] and returns their sum. Ids must lie in [0, rows) of their table
-/// (check_batch). whole: on a device, nothing is counted where it lists the strips, and the host does not wait.
+/// warp) takes a range, so no two write one cell, and the result is the same for any number of threads. Ids must
+/// lie in [0, rows) of their table (check_batch). Writes the ids of each slot to `slot_counts` [slots] and returns
+/// true; but where the host knows them (known.slots), nothing is counted on a device, and it returns false. The host
+/// waits for no kernel of a device.
 template <class Exec, class InputIndex, class Length, class Index>
-std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
-                       const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
-                       BucketizeWorkspace<Exec>& workspace, const WholeStrips& whole = {});
+bool bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
+               const Buckets<Exec, Length, Index>& out, const Array<Exec, std::int64_t>& slot_counts,
+               BucketizeWorkspace<Exec>& workspace, const KnownStrips& known);
 
 }  // namespace shardmark::kernels

@@ -30,8 +30,6 @@ struct StripRanges {
   std::int64_t strip_count, slot_count, length_count;
   std::int64_t warps;  ///< that share the ranges
 
-  /// Returns an upper bound of the number of ranges: each has lengths in at least one slot.
-  std::int64_t most_ranges() const { return length_count / bags_per_range + strip_count; }
   std::int64_t cell_count() const { return first_cell_behind(length_count, slot_count); }
 
   /// Returns the first cell of a slot, between which and the next slot's there is room for all of its bags.
@@ -42,9 +40,8 @@ struct StripRanges {
     return bags / bags_per_range + slots;
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION std::int64_t ranges_of(const Strip& strip) const {
-    return (feature_bags[strip.feature + 1] - feature_bags[strip.feature] + bags_per_range - 1) / bags_per_range;
-  }
+  /// Returns the number of ranges of so many bags.
+  static std::int64_t ranges_of(std::int64_t bags) { return (bags + bags_per_range - 1) / bags_per_range; }
 
   /// Is one range, as a lane of its warp sees it.
   struct Range {
@@ -203,14 +200,16 @@ struct FillBuckets {
   }
 };
 
-/// Fills in the ranges of the strips before each strip, and behind the last.
-template <class Exec, class Ranges>
-void number_ranges(const Exec& exec, const Ranges& ranges) {
-  Kokkos::parallel_scan(
-      "shardmark::bucketize_ranges", static_range(exec, ranges.strip_count + 1),
-      KOKKOS_LAMBDA(const std::int64_t s, std::int64_t& sum, const bool final) {
-        if (final) ranges.first_range[s] = sum;
-        if (s < ranges.strip_count) sum += ranges.ranges_of(ranges.strips[s]);
+/// Sets all cells and lengths to 0.
+template <class Exec, class Length>
+void clear(const Exec& exec, const Array<Exec, std::int64_t>& cells, const Array<Exec, Length>& lengths) {
+  const auto cell_count = static_cast<std::int64_t>(cells.extent(0)),
+             length_count = static_cast<std::int64_t>(lengths.extent(0));
+  Kokkos::parallel_for(
+      "shardmark::bucketize_clear", static_range(exec, Kokkos::max(cell_count, length_count)),
+      KOKKOS_LAMBDA(const std::int64_t i) {
+        if (i < cell_count) cells(i) = 0;
+        if (i < length_count) lengths(i) = 0;
       });
 }
 
@@ -235,32 +234,32 @@ void count_slots(const Exec& exec, const Ranges& ranges, const Array<Exec, std::
       });
 }
 
-/// Lists the ranges before each strip and behind the last, then the place of the first id of each strip, and counts the
-/// ids of the slots; returns how many there are. It copies the list to the device when it is another one than before.
-template <class Exec>
-std::int64_t list_whole_strips(const Exec& exec, const WholeStrips& whole, std::int64_t bags_per_range,
-                               const SlotCounts& slot_counts, BucketizeWorkspace<Exec>& workspace) {
-  std::vector<std::int64_t> list{0}, first_id(slot_counts.extent(0));
-  for (const std::int64_t bags : whole.bags) list.push_back(list.back() + (bags + bags_per_range - 1) / bags_per_range);
-  for (std::size_t slot = 0; slot < slot_counts.extent(0); ++slot) slot_counts(slot) = 0;
-  for (std::size_t s = 0; s < whole.slots.size(); ++s) slot_counts(whole.slots[s]) = whole.ids[s];
-  std::int64_t total = 0;
-  for (std::size_t slot = 0; slot < first_id.size(); ++slot) {
-    first_id[slot] = total;
-    total += slot_counts(slot);
+/// Lists the ranges before each strip and behind the last, then the place of the first id of each strip where one slot
+/// holds each. It copies the list to the device when it is another one than before, and returns how many ranges there
+/// are.
+template <class Ranges, class Exec>
+std::int64_t list_strips(const Exec& exec, const KnownStrips& known, std::int64_t slot_count,
+                         BucketizeWorkspace<Exec>& workspace) {
+  std::vector<std::int64_t> list{0};
+  for (const std::int64_t bags : known.bags) list.push_back(list.back() + Ranges::ranges_of(bags));
+  const std::int64_t ranges = list.back();
+  if (!known.slots.empty()) {
+    std::vector<std::int64_t> first_id(static_cast<std::size_t>(slot_count) + 1);
+    for (std::size_t s = 0; s < known.slots.size(); ++s) first_id[known.slots[s] + 1] = known.ids[s];
+    for (std::size_t slot = 1; slot < first_id.size(); ++slot) first_id[slot] += first_id[slot - 1];
+    for (const std::int64_t slot : known.slots) list.push_back(first_id[slot]);
   }
-  for (const std::int64_t slot : whole.slots) list.push_back(first_id[slot]);
   if (list != workspace.listed) {
     workspace.first_range.holding(exec, list);
     workspace.listed = std::move(list);
   }
-  return total;
+  return ranges;
 }
 
 template <class Exec, class InputIndex, class Length, class Index>
-std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
-                       const Buckets<Exec, Length, Index>& out, const SlotCounts& slot_counts,
-                       BucketizeWorkspace<Exec>& workspace, const WholeStrips& whole) {
+bool bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec, InputIndex>& bags,
+               const Buckets<Exec, Length, Index>& out, const Array<Exec, std::int64_t>& slot_counts,
+               BucketizeWorkspace<Exec>& workspace, const KnownStrips& known) {
   using Ranges = StripRanges<Exec, InputIndex, Length, Index>;
   Ranges ranges{owners.strips.data(),
                 owners.blocks.data(),
@@ -279,31 +278,22 @@ std::int64_t bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Ba
                 static_cast<std::int64_t>(out.first_bag.extent(0)),
                 static_cast<std::int64_t>(out.lengths.extent(0)),
                 places_for_warps(exec)};
-  ranges.warps = Kokkos::clamp(ranges.warps, std::int64_t{1}, Kokkos::max(ranges.most_ranges(), std::int64_t{1}));
-  if (!whole.slots.empty()) {
-    const std::int64_t total = list_whole_strips(exec, whole, Ranges::bags_per_range, slot_counts, workspace);
-    ranges.first_range = workspace.first_range.first(2 * ranges.strip_count + 1).data();
+  const std::int64_t range_count = list_strips<Ranges>(exec, known, ranges.slot_count, workspace);
+  ranges.warps = Kokkos::clamp(ranges.warps, std::int64_t{1}, Kokkos::max(range_count, std::int64_t{1}));
+  ranges.first_range = workspace.first_range.first(std::ssize(workspace.listed)).data();
+  if (!known.slots.empty()) {
     for_lanes<typename Ranges::Bounds>("shardmark::bucketize_copy", exec, ranges.warps,
                                        CopyStrips<Ranges>{ranges, ranges.first_range + ranges.strip_count + 1});
-    return total;
+    return false;
   }
-  workspace.listed.clear();
   const Array<Exec, std::int64_t> cells = workspace.cursors.first(ranges.cell_count() + 1);
-  const Array<Exec, std::int64_t> counts = workspace.counts.first(ranges.slot_count);
-  ranges.first_range = workspace.first_range.first(ranges.strip_count + 1).data();
   ranges.cells = cells.data();
-  number_ranges(exec, ranges);
-  Kokkos::deep_copy(exec, cells, std::int64_t{0});
+  clear(exec, cells, out.lengths);
   for_lanes<typename Ranges::Bounds>("shardmark::bucketize_count", exec, ranges.warps, CountIds<Ranges>{ranges});
   sum_before(exec, cells);
-  count_slots(exec, ranges, counts);
-  Kokkos::deep_copy(exec, slot_counts, counts);
-  Kokkos::deep_copy(exec, out.lengths, Length{0});
-  exec.fence("shardmark::bucketize: the host reads slot_counts while the ids are still being sorted");
+  count_slots(exec, ranges, slot_counts);
   for_lanes<typename Ranges::Bounds>("shardmark::bucketize_fill", exec, ranges.warps, FillBuckets<Ranges>{ranges});
-  std::int64_t total = 0;
-  for (std::int64_t slot = 0; slot < ranges.slot_count; ++slot) total += slot_counts(slot);
-  return total;
+  return true;
 }
 
 }  // namespace shardmark::kernels::device

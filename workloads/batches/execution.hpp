@@ -3,7 +3,9 @@
 
 #include <span>
 
+#include "comm/exchange/nccl.hpp"
 #include "kernels/array.hpp"
+#include "kernels/stream.hpp"
 
 namespace shardmark::workloads {
 
@@ -19,6 +21,15 @@ template <class T>
 using ConstDeviceArray = kernels::ConstArray<Execution, T>;
 template <class T>
 using DeviceScratch = kernels::Scratch<Execution, T>;
+
+/// Returns the stream of the kernels of a step, which exchanges may follow.
+inline comm::GpuStream kernel_stream() { return {kernels::stream_of(Execution())}; }
+
+/// Waits for all kernels, and for the exchanges that they wait for: throws PeerFailed where another rank has ended.
+inline void wait_for_kernels(const std::string& label) {
+  if constexpr (!host_reaches_arrays) comm::wait_for_stream(kernel_stream());
+  Execution().fence(label);
+}
 
 /// Returns the elements [begin, end).
 template <class T>
@@ -50,17 +61,25 @@ class HostElements {
   static HostView view_of(std::span<T> elements) { return HostView(elements.data(), elements.size()); }
   template <class To, class From>
   static void copy(const To& to, const From& from) {
-    const Execution exec;
-    if constexpr (!host_reaches_arrays) Kokkos::deep_copy(exec, to, from);
-    exec.fence("shardmark: elements are on the host, or on the device");
+    if constexpr (!host_reaches_arrays) {
+      comm::wait_for_stream(kernel_stream());  // CUDA does so within a copy to pageable memory, without asking NCCL
+      Kokkos::deep_copy(Execution(), to, from);
+    }
+    wait_for_kernels("shardmark: elements are on the host, or on the device");
   }
 
   std::vector<T> copy_;
 };
 
-/// Is a small array that kernels write and the host reads.
+/// Is a small array that kernels write and the host reads. On a GPU it is pinned, as a copy to other memory waits.
 template <class T>
 class HostResult {
+#ifdef KOKKOS_ENABLE_CUDA
+  using HostSpace = std::conditional_t<host_reaches_arrays, Kokkos::HostSpace, Kokkos::CudaHostPinnedSpace>;
+#else
+  using HostSpace = Kokkos::HostSpace;
+#endif
+
  public:
   HostResult() = default;
   HostResult(const std::string& label, std::size_t size)
@@ -69,16 +88,17 @@ class HostResult {
   std::size_t size() const { return host_.extent(0); }
   /// Returns where kernels write.
   const DeviceArray<T>& on_device() const { return device_; }
+  /// Gives the host what kernels have written, when it has waited for them.
+  void bring() const { Kokkos::deep_copy(Execution(), host_, device_); }
   /// Waits for the kernels, and gives the host what they have written.
   void read() const {
-    const Execution exec;
-    Kokkos::deep_copy(exec, host_, device_);
-    exec.fence("shardmark: the host reads a result");
+    bring();
+    wait_for_kernels("shardmark: the host reads a result");
   }
-  T operator()(std::size_t i) const { return host_(i); }
+  T& operator()(std::size_t i) const { return host_(i); }
 
  private:
-  Kokkos::View<T*, Kokkos::HostSpace> host_;
+  Kokkos::View<T*, HostSpace> host_;
   DeviceArray<T> device_;
 };
 

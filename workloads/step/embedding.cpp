@@ -28,13 +28,28 @@ bool lie_at_home(const Group& group) {
          std::ranges::all_of(group.modes, dense) && comm::NodeMemory::unusable(group.comm).empty();
 }
 
-std::unique_ptr<comm::Exchange> make_exchange(const comm::Communicator& comm, const comm::NamedExchange& named) {
-  return host_reaches_arrays ? named.make(comm) : named.make_for_gpus(comm);
+/// On a device it follows the stream of the kernels, if the exchange can and one thread launches them: where several
+/// do, that stream could keep back what another rank waits for in another exchange, and each rank the other.
+std::unique_ptr<comm::Exchange> make_exchange(const comm::Communicator& comm, const Case& config) {
+  if (host_reaches_arrays) return config.exchange.make(comm);
+  auto exchange = config.exchange.make_for_gpus(comm);
+  if (!config.async.on()) exchange->follow(kernel_stream());
+  return exchange;
+}
+
+/// Only fp32 is sent as it lies; and the gradients of a maximum are found by what the lookup wrote, in an array of
+/// their own.
+bool own_part_stays(const Group& group) {
+  const auto& features = group.tables.features();
+  for (std::size_t f = 0; f < features.size(); ++f)
+    if (group.layout.served[f] && features[f].pooling == Pooling::max) return false;
+  return group.config.movement.wire == WireTypes{};
 }
 
 /// Sets what follows from the layout and the modes. Collective.
 void complete(Group& group) {
   group.at_home = lie_at_home(group);
+  group.own_stays = own_part_stays(group);
   group.counts_follow_ids = std::ranges::any_of(group.modes, [](placement::RowTransfer mode) {
     return mode == placement::RowTransfer::sparse_partials || mode == placement::RowTransfer::unique_rows;
   });
@@ -80,7 +95,7 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
                                                     .modes = std::move(modes),
                                                     .dedup = decided_.dedup,
                                                     .gathered = decided_.by_rows,
-                                                    .exchange = make_exchange(comm_, config_.exchange)}));
+                                                    .exchange = make_exchange(comm_, config_)}));
     complete(*groups_.back());
   }
 }

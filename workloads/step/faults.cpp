@@ -49,9 +49,10 @@ void spoil_lookup(GroupFlight& flight) {
   if (flight.vectors.extent(0) == 0) return;
   const VectorRegions& regions = layout.regions();
   const auto any = [&](VectorRegion region) { return regions.end(region) > regions.begin(region); };
-  const bool written_at_home = layout.places().at_home && !layout.exchanged_blocks().empty();
-  const std::int64_t at = written_at_home                     ? layout.exchanged_blocks().front().output
-                          : any(VectorRegion::owner)          ? 0
+  const auto& blocks = layout.exchanged_blocks();
+  const auto written = std::ranges::find_if(blocks, [](const BagBlock& block) { return block.bags > 0; });
+  const std::int64_t at = any(VectorRegion::owner)            ? 0
+                          : written != blocks.end()           ? written->output
                           : any(VectorRegion::requested_rows) ? regions.begin(VectorRegion::requested_rows)
                                                               : std::ranges::max(layout.output_begin());
   change_one(flight.vectors, at, 1.0F, 1.0F);

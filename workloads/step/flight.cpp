@@ -27,7 +27,7 @@ GroupFlight::GroupFlight(const Group& of)
       sent(of.comm.rank(), of.comm.size(), phase_count),
       exchange(*of.exchange, of.progress, sent),
       at_home(of.at_home ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),
-      pooled(make_pooled({of.comm, of.progress, exchange, of.wire, sent, of.config.movement.transfer,
+      pooled(make_pooled({of.comm, of.progress, exchange, of.wire, sent, of.config.movement.transfer, of.own_stays,
                           of.config.exchange.choice->reduction},
                          at_home)),
       rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
@@ -51,12 +51,11 @@ void GroupFlight::lay_out_here() {
   bands.clear();
   vectors = vectors_scratch.first(layout.regions().size());
   bands = layout.regions().bands_in(vectors);
-  packed_gradients = layout.outputs_are_packed() ? packed_gradients_scratch.first(layout.places().packed_size)
-                                                 : layout.regions().of(vectors, VectorRegion::packed);
+  packed_gradients = layout.regions().of(vectors, layout.region_of_gradients());
   // The gradients of a maximum are found by what the lookup wrote.
   owner_gradients = layout.exchanged.pools_by_max()
                         ? owner_gradients_scratch.first(layout.regions().end(VectorRegion::requested_rows))
-                        : part(vectors, 0, layout.regions().end(VectorRegion::requested_rows));
+                        : vectors;
 }
 
 void GroupFlight::lay_out_at_home() {

@@ -15,7 +15,7 @@
 
 namespace shardmark::workloads {
 
-/// Runs the exchange of a group in a region of Kokkos Tools.
+/// Runs the exchange of a group in a region of Kokkos Tools, behind the kernels that write what is sent.
 class RegionExchange : public comm::ProgressExchange {
  public:
   RegionExchange(comm::Exchange& exchange, comm::ProgressThread& progress, comm::SentBytes& sent)
@@ -23,6 +23,7 @@ class RegionExchange : public comm::ProgressExchange {
 
   void run(const comm::Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override {
     const Region region("exchange", nests_);
+    if (!follows()) Execution().fence("shardmark: what is sent is written");
     ProgressExchange::run(route, send, receive, element_bytes);
   }
 
@@ -71,9 +72,10 @@ struct GroupFlight {
   VectorCounts counts;
   StepLayout layout;
   DeviceArray<float> vectors;  ///< StepLayout says what lies where
-  /// These are the gradients at home of vectors that go back to their owners, and those that came to the owner: of
-  /// vectors, then of rows that travel one by one. From grad_dist on they lie among `vectors` where these are no longer
-  /// read. Where vectors lie at home, they are the gradients of this rank's outputs, and of all outputs of the node.
+  /// These are the gradients at home of vectors that go back to their owners, and those that the owner reads: of
+  /// vectors that came back, then of rows that travel one by one, then of what a rank sends to itself, among the
+  /// former. From grad_dist on they lie among `vectors` where these are no longer read. Where vectors lie at home, they
+  /// are the gradients of this rank's outputs, and of all outputs of the node.
   DeviceArray<float> packed_gradients, owner_gradients;
 
   // Of the current step.
@@ -89,7 +91,6 @@ struct GroupFlight {
   kernels::SummedGradientsWorkspace<Execution> summed_workspace;
   DeviceScratch<float> vectors_scratch{"shardmark::vectors"};
   std::vector<std::shared_ptr<const void>> bands;  ///< VectorRegions::bands_in
-  DeviceScratch<float> packed_gradients_scratch{"shardmark::packed_gradients"};
   DeviceScratch<float> owner_gradients_scratch{"shardmark::owner_gradients"};
   HostList<kernels::BagVectors> divided_blocks;
   DeviceScratch<float> divided_gradients{"shardmark::divided_gradients"};
@@ -131,8 +132,13 @@ class Flight {
     return result;
   }
 
-  /// Completes the seconds of the phases of a step that has ended.
-  void charge(PhaseCosts& costs) { marks_.charge(costs); }
+  /// Completes the seconds of the phases of a step that has ended, and of exchanges that the host has not waited for.
+  void charge(PhaseCosts& costs) {
+    marks_.charge(costs);
+    const comm::ExchangeSeconds exchanges = comm::take_exchange_seconds();
+    costs.communication_seconds += exchanges.all;
+    costs.exposed_seconds += exchanges.exposed;
+  }
 
   /// Return the number of groups, and what the batch makes of a group's tables.
   std::int64_t groups() const { return std::ssize(groups_); }

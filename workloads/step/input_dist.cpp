@@ -77,13 +77,13 @@ InputDist::InputDist(const comm::Communicator& comm, comm::ProgressThread& progr
       slot_counts_("shardmark::slot_counts",
                    layout.slots.size() + layout.replicated_features.size() + asked_apart_.size()),
       source_ids_("shardmark::source_ids", static_cast<std::size_t>(layout.ranks) + 1),
-      sent_vectors_("shardmark::sent_vectors", slot_counts_.extent(0) + 1),
+      sent_vectors_("shardmark::sent_vectors", slot_counts_.size() + 1),
       block_vectors_("shardmark::block_vectors",
                      static_cast<std::size_t>(layout.ranks) * layout.own_slots().size() + 1),
       id_wire_(id_type) {
   const kernels::RowPartition partition = row_partition(layout, tables, modes);
   owners_ = kernels::row_owners(Execution(), partition);
-  whole_strips_.slots = partition.only_slots();
+  known_strips_.slots = partition.only_slots();
   for (const kernels::Strip& strip : partition.strips()) bucketed_.push_back(strip.feature);
   std::vector<std::int64_t> strips(features_.size());
   for (const Strip& strip : layout.strips) most_strips_ = std::max(most_strips_, ++strips[strip.feature]);
@@ -164,21 +164,26 @@ void InputDist::lay_out(const BagCounts& bags) {
 void InputDist::bucketize(const StepInput& input) {
   weighted_ = input.weighted;
   bucketed_ids_ = 0;
-  whole_strips_.bags.clear();
-  whole_strips_.ids.clear();
+  known_strips_.bags.clear();
+  known_strips_.ids.clear();
   for (const std::int64_t f : bucketed_) {
     bucketed_ids_ += input.ids[f];
-    whole_strips_.bags.push_back(input.bags_of(f));
-    whole_strips_.ids.push_back(input.ids[f]);
+    known_strips_.bags.push_back(input.bags_of(f));
+    known_strips_.ids.push_back(input.ids[f]);
   }
-  const std::pair<std::size_t, std::size_t> slots(0, slot_counts_.extent(0));
+  const std::pair<std::size_t, std::size_t> slots(0, slot_counts_.size());
   id_wire_.write(bucketed_ids_, [&](const auto& ids) {
     using Index = typename std::remove_cvref_t<decltype(ids)>::value_type;
     const kernels::Buckets<Execution, std::int32_t, Index> buckets{Kokkos::subview(slot_begin_.made(), slots),
                                                                    lengths_sent_.first(sent_bags_), ids,
                                                                    weights_sent_.first(weighted_ ? bucketed_ids_ : 0)};
-    kernels::bucketize(Execution(), owners_, input.bags, buckets, slot_counts_, workspace_, whole_strips_);
+    counts_slots_ = kernels::bucketize(Execution(), owners_, input.bags, buckets, slot_counts_.on_device(), workspace_,
+                                       known_strips_);
   });
+  if (counts_slots_) return;
+  for (std::size_t slot = 0; slot < slot_counts_.size(); ++slot) slot_counts_(slot) = 0;
+  for (std::size_t s = 0; s < known_strips_.slots.size(); ++s)
+    slot_counts_(known_strips_.slots[s]) = known_strips_.ids[s];
 }
 
 namespace {
@@ -197,7 +202,6 @@ void append_own(const DeviceArray<T>& bucketized, std::int64_t sent, const Devic
 void InputDist::receive_lengths() {
   const auto sent = lengths_sent_.first(sent_bags_);
   const auto lengths = lengths_.first(owned_bags_);
-  Execution().fence("shardmark: the lengths are sent");
   shardmark::comm::run(exchange_, length_route_,
                        std::span<const std::int32_t>(span_of(sent, length_route_.send_total())),
                        span_of(lengths, length_route_.receive_total()));
@@ -241,6 +245,7 @@ void InputDist::scan_lengths(OwnedIds& owned) {
   const std::int64_t end = owned.rows + exchanged + owned_bags_ - length_route_.receive_total();
   owned.offsets = offsets_.first(end + 1);
   kernels::sum_lengths(Execution(), owned.rows, lengths, before, owned.offsets, sum_workspace_);
+  if (counts_slots_) slot_counts_.bring();
   read(part(owned.offsets, owned.rows, end + 1), source_begin, source_ids_);
   owned.exchanged_ids = source_ids_(static_cast<std::size_t>(layout_.ranks));
 }

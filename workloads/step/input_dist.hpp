@@ -81,7 +81,7 @@ class InputDist {
   std::int64_t most_strips_ = 1;
   std::vector<std::int64_t> asked_apart_;  ///< features with hot rows whose others are requested one by one
   kernels::RowOwners<Execution> owners_;
-  kernels::WholeStrips whole_strips_;   ///< of owners_, its counts those of the current step
+  kernels::KnownStrips known_strips_;   ///< of owners_, its counts those of the current step
   std::vector<std::int64_t> bucketed_;  ///< features by strip of owners_
 
   // Of the current bag counts.
@@ -96,7 +96,8 @@ class InputDist {
   // Of the current step.
   bool weighted_ = false;
   std::int64_t bucketed_ids_ = 0;
-  kernels::SlotCounts slot_counts_;
+  HostCounts slot_counts_;  ///< known when source_ids_ are
+  bool counts_slots_ = false;
   VectorCounts counts_;
   HostCounts source_ids_;     ///< [ranks + 1] where the ids of each source begin among OwnedIds
   HostCounts sent_vectors_;   ///< as slot_begin_: vectors before

@@ -29,6 +29,7 @@ std::vector<std::shared_ptr<const void>> VectorRegions::bands_in(const DeviceArr
                                      "behind the vectors that come home",
                                      "behind partials of hot rows",
                                      "behind the outputs",
+                                     "behind the gradients that go back",
                                      "behind the sums of a shard of few rows"};
   static_assert(behind.size() == std::tuple_size_v<decltype(at_)>);
   std::vector<std::shared_ptr<const void>> guards;
@@ -107,6 +108,7 @@ void StepLayout::place_homes(const BagCounts& bags) {
     gradient_begin_.push_back(gradient_begin_.back() + elements);
     if (output_begin_[f] < 0 && layout_.served[f]) output_begin_[f] = regions_.add(VectorRegion::outputs, elements);
   }
+  if (outputs_are_packed_ && !places_.at_home) regions_.add(VectorRegion::gradients, places_.packed_size);
   for (std::size_t f = 0; f < features.size(); ++f)
     if (row_pooled_begin_[f] < 0) row_pooled_begin_[f] = output_begin_[f];
 }
@@ -140,12 +142,16 @@ std::int64_t StepLayout::gradient_at_home(const BagCounts& bags, int home, const
 void StepLayout::list_slots(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes) {
   std::size_t block = 0;
   for (int r = 0; r < layout_.ranks; ++r) {
+    std::size_t own = 0;
     for (const Slot& slot : layout_.own_slots()) {
       const bool max = tables_.features()[slot.feature].pooling == Pooling::max;
       std::int64_t at = places_.owner[block], gradient = at;
       if (places_.at_home) {
         at += homes.packed[r];
         gradient = homes.gradients[r] + gradient_at_home(bags, r, slot);
+      } else if (const std::int64_t stays = places_.stays[own++]; r == layout_.rank && stays >= 0) {
+        at = regions_.begin(VectorRegion::packed) + stays;
+        gradient = regions_.begin(region_of_gradients()) + stays;
       }
       add_block(counts.owner[block++], slot.local_shard, at, gradient, max && at >= 0 ? Pooling::max : Pooling::sum);
     }

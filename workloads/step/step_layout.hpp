@@ -17,6 +17,7 @@ enum class VectorRegion {
   packed,          ///< what comes home
   hot_partials,    ///< what the home pools itself, because some rows are hot
   outputs,         ///< those that are put together from several partials
+  gradients,       ///< of what came home, where some of it is an output: else they take its places
   sums             ///< of the gradients of shards of few rows
 };
 
@@ -75,9 +76,11 @@ class StepLayout {
 
   const VectorPlaces& places() const { return places_; }
   const VectorRegions& regions() const { return regions_; }
-  /// Returns whether some features use their vectors as outputs where these arrive, so that no gradients may take their
-  /// places.
-  bool outputs_are_packed() const { return outputs_are_packed_; }
+  /// Returns where the gradients lie that go back to the owners: no gradients may take the places of vectors that are
+  /// outputs where they arrive.
+  VectorRegion region_of_gradients() const {
+    return outputs_are_packed_ ? VectorRegion::gradients : VectorRegion::packed;
+  }
   /// Return by feature where its outputs begin among the vectors, and among the gradients of the outputs.
   const std::vector<std::int64_t>& output_begin() const { return output_begin_; }
   const std::vector<std::int64_t>& gradient_begin() const { return gradient_begin_; }

@@ -82,7 +82,6 @@ void lookup(GroupFlight& flight) {
     owner->read(layout.regions().of(flight.vectors, VectorRegion::requested_rows));
   layout.exchanged.run(flight.owned, flight.vectors);
   layout.replicated.run(flight.owned, flight.vectors);
-  exec.fence("shardmark: pooled vectors are sent");
 }
 
 void output_dist(GroupFlight& flight, const StepInput& input) {
@@ -132,7 +131,6 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
     kernels::copy_to_partials<Execution>(exec, layout.to_send.pieces,
                                          {layout.to_send.partials, flight.owned.vectors_before}, layout.to_send.rows,
                                          flight.gradients, flight.packed_gradients);
-  exec.fence("shardmark: gradients are sent");
   const auto of_vectors = layout.regions().of(flight.owner_gradients, VectorRegion::owner);
   flight.pooled->pack(Direction::backward, flight.packed_gradients);
   flight.pooled->move(Direction::backward, flight.packed_gradients, of_vectors);
@@ -255,7 +253,7 @@ void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::U
 void apply_optimizer(GroupFlight& flight, const kernels::UpdateStep& now) {
   flight.updates.run(*flight.row_gradients, now, flight.whole_rows);
   flight.replicated.apply(now);
-  Execution().fence("shardmark: the step is complete");
+  wait_for_kernels("shardmark: the step is complete");
 }
 
 }  // namespace shardmark::workloads

@@ -50,6 +50,7 @@ class NodePartials : public Transfer {
 
   void pack(Direction, const DeviceArray<float>&) override {}
   void move(Direction direction, const DeviceArray<float>&, const DeviceArray<float>&) override {
+    Execution().fence("shardmark: what others read at home is written");
     progress_.run([&] { vectors_.node_barrier(); });
     const auto& bytes = bytes_[number(direction)];
     for (std::size_t peer = 0; peer < bytes.size(); ++peer) sent_.add(static_cast<std::int64_t>(peer), bytes[peer]);

@@ -9,13 +9,14 @@ namespace {
 /// of the touched ones, as the counts say. Rows that travel one by one do so apart.
 class Partials : public Transfer {
  public:
-  explicit Partials(const TransferContext& context) : rows_(context.exchange, context.wire) {}
+  explicit Partials(const TransferContext& context)
+      : rows_(context.exchange, context.wire), own_stays_(context.own_stays) {}
 
   VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
                        const BagCounts& bags, const VectorCounts& counts) override {
     const auto pooled = [&](const Slot& slot) { return modes[slot.strip] != placement::RowTransfer::unique_rows; };
     VectorPlaces places = no_places(layout);
-    rows_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, pooled, places));
+    rows_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, pooled, own_stays_, places));
     return places;
   }
 
@@ -27,6 +28,7 @@ class Partials : public Transfer {
 
  private:
   RowExchange rows_;
+  bool own_stays_;
 };
 
 }  // namespace

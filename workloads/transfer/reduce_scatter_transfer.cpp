@@ -24,13 +24,18 @@ class ReduceScatter : public Transfer {
       : progress_(context.progress),
         sent_(context.sent),
         reduction_(choice_named(comm::reductions, "reduction", reduction_of(context)).make(context.comm)),
-        whole_(context.exchange, context.wire) {}
+        whole_(context.exchange, context.wire),
+        own_stays_(context.own_stays) {
+    if (context.exchange.follows()) reduction_->follow(kernel_stream());
+  }
 
   VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
                        const BagCounts& bags, const VectorCounts& counts) override {
     VectorPlaces places = no_places(layout);
     const auto whole = [&](const Slot& slot) { return !placement::adds_on_the_way(modes[slot.strip]); };
-    whole_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, whole, places));
+    whole_.lay_out(layout.ranks, add_vector_blocks(layout, bags, counts, whole, own_stays_, places));
+    owner_begin_ = places.owner_size;
+    home_begin_ = places.packed_size;
     counts_.assign(layout.ranks, 0);
     for (int home = 0; home < layout.ranks; ++home) add_reduced(layout, bags, home, places);
     reduction_->lay_out(counts_);
@@ -46,12 +51,20 @@ class ReduceScatter : public Transfer {
 
   void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) override {
     whole_.move(direction, from, to);
-    progress_.run([&] {
+    auto reduce = [&] {
       if (direction == Direction::forward)
-        reduction_->reduce_scatter(behind(from, whole_.owner_elements()), behind(to, whole_.home_elements()));
+        reduction_->reduce_scatter(behind(from, owner_begin_), behind(to, home_begin_));
       else
-        reduction_->all_gather(behind(from, whole_.home_elements()), behind(to, whole_.owner_elements()));
-    });
+        reduction_->all_gather(behind(from, home_begin_), behind(to, owner_begin_));
+    };
+    if (reduction_->follows()) {
+      reduce();
+      progress_.run([] {});
+      reduction_->finish();
+    } else {
+      wait_for_kernels("shardmark: what is added on the way is written");
+      progress_.run(reduce);
+    }
     for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, reduction_->sent()[peer]);
   }
 
@@ -85,6 +98,8 @@ class ReduceScatter : public Transfer {
   comm::SentBytes& sent_;
   std::unique_ptr<comm::Reduction> reduction_;
   RowExchange whole_;
+  bool own_stays_;
+  std::int64_t owner_begin_ = 0, home_begin_ = 0;  ///< of the reduced part
   std::vector<std::int64_t> counts_;
 };
 

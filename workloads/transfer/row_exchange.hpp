@@ -43,9 +43,8 @@ class RowExchange {
   void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to);
   void unpack(Direction direction, const DeviceArray<float>& to);
 
-  /// Return the floats of all blocks at the owner, and at the home.
+  /// Returns the floats of all blocks at the owner.
   std::int64_t owner_elements() const { return owner_.elements; }
-  std::int64_t home_elements() const { return home_.elements; }
 
  private:
   /// Holds the blocks of one end as the codec takes them.

@@ -43,6 +43,7 @@ struct TransferContext {
   Wire& wire;
   comm::SentBytes& sent;  ///< for what does not go by the exchange
   placement::RowTransfer transfer;
+  bool own_stays;              ///< what a rank sends to itself lies where it is received (VectorPlaces::stays)
   std::string_view reduction;  ///< of the exchange (ExchangeChoice), where the transfer leaves sums to a library
 };
 

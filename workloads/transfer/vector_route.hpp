@@ -50,6 +50,10 @@ struct VectorPlaces {
   std::vector<std::int64_t> packed;
   std::int64_t packed_size = 0;
 
+  /// These are, by own slot, places in the home's buffer of what this rank sends to itself where that does not travel:
+  /// the owner writes it there and finds the gradients there, and owner[] has -1; -1: it travels as all else.
+  std::vector<std::int64_t> stays;
+
   /// If true, owners write each vector where its home has it (NodeVectors): then owner[] are places among the packed
   /// vectors of the home, and there is no owner's buffer.
   bool at_home = false;
@@ -65,9 +69,10 @@ struct HomePlaces {
 
 /// Returns the blocks of pooled embeddings of the chosen slots, which travel from their owners to the homes of the
 /// samples, and adds where they lie to `places`: appended to the owner's buffer by (home rank, slot), to the home's
-/// buffer by slot. Every rank computes it from the counts, without a handshake; `bags` bound them.
+/// buffer by slot. own_stays: what a rank sends to itself is no block, and lies behind those in the home's buffer
+/// (VectorPlaces::stays). Every rank computes it from the counts, without a handshake; `bags` bound them.
 RowBlocks add_vector_blocks(const ShardLayout& layout, const BagCounts& bags, const VectorCounts& counts,
-                            const std::function<bool(const Slot&)>& chosen, VectorPlaces& places);
+                            const std::function<bool(const Slot&)>& chosen, bool own_stays, VectorPlaces& places);
 
 /// Returns VectorPlaces with nothing in them yet: no vector has an address.
 VectorPlaces no_places(const ShardLayout& layout);

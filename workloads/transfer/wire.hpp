@@ -74,12 +74,10 @@ class IdWire {
   template <class T>
   void send(comm::Exchange& exchange, const comm::Route& route, const DeviceArray<T>& written,
             const DeviceArray<T>& received, const DeviceArray<std::int64_t>& own) const {
-    const Execution exec;
-    exec.fence("shardmark: ids are sent");
     comm::run(exchange, route, std::span<const T>(written.data(), static_cast<std::size_t>(route.send_total())),
               std::span(received.data(), received.extent(0)));
     const std::int64_t begin = route.send_total();
-    Kokkos::deep_copy(exec, own, part(written, begin, begin + static_cast<std::int64_t>(own.extent(0))));
+    Kokkos::deep_copy(Execution(), own, part(written, begin, begin + static_cast<std::int64_t>(own.extent(0))));
   }
 
   placement::IdType type_;

@@ -29,6 +29,7 @@ class ParallelFor<Functor, RangePolicy<Traits...>, emulated::Exec> {
   ParallelFor(const Functor& functor, const Policy& policy)
       : functor_(functor), begin_(policy.begin()), end_(policy.end()) {}
   void execute() const {
+    if (begin_ == end_) return;  // as CUDA, which launches nothing
     emulated::Device::get().launch([self = *this] {
       emulated::Device::get().for_each(self.begin_, self.end_, [&](std::int64_t i) {
         emulated::call<typename Policy::work_tag>(self.functor_, static_cast<typename Policy::member_type>(i));

@@ -8,10 +8,12 @@
 
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -37,7 +39,8 @@ struct Malloc {
 /// Is a device that is not there. Kernels and copies are queued, and run only where the host waits: so a wait that is
 /// missing is a wrong value each time, not a race. Its memory is PROT_NONE for everything but them: what touches it on
 /// the host ends the program, with the array's label. Each allocation has pages of its own and begins as NaN (-1 as
-/// an integer). Frees are queued too, as cudaFreeAsync does, so that they hide no missing wait.
+/// an integer). Frees are queued too, as cudaFreeAsync does, so that they hide no missing wait. Steps of others can be
+/// queued between them, which may have to wait for other processes: behind such a step nothing runs before it is done.
 ///
 /// SHARDMARK_EMULATED says when the queue runs: `deferred` (default: where the host waits), `eager` (at once, as
 /// threads of a host do: what passes here and fails deferred lacks a wait), `random:SEED` (a random part of it also at
@@ -93,29 +96,44 @@ class Device {
     return base_ + at;
   }
   void free(void* pointer) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     push(false, [this, at = static_cast<std::size_t>(static_cast<char*>(pointer) - base_)] {
       Block& block = blocks_[at];
       std::memset(base_ + at, 0xff, block.size);
       holes_.emplace(block.size, at);
     });
-    first_ == last_ ? run_queue() : run_some();
+    first_ == last_ ? run_queue() : run_some(lock);
   }
 
   /// Puts a kernel or a copy at the end of the queue.
   template <class Work>
   void launch(Work work) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (++counts_.launches == deferred_from_) begin_to_defer();
     push(true, std::move(work));
-    run_some();
+    run_some(lock);
   }
   void copy(void* to, const void* from, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (!holds(to)) ++counts_.copies_to_host;
     push(false, [=] { std::memcpy(to, from, bytes); });
-    run_some();
+    run_some(lock);
   }
+
+  /// Puts a step of others at the end of the queue, which opens the memory itself; it is made again while it returns
+  /// false.
+  void push_step(std::function<bool()> step) {
+    const std::lock_guard lock(mutex_);
+    push(false, std::move(step));
+  }
+  /// Runs the queue until reached() or a step that is not done. Returns whether nothing is left in it.
+  bool run_until(const std::function<bool()>& reached) {
+    const std::lock_guard lock(mutex_);
+    run_queue(std::numeric_limits<std::int64_t>::max(), reached);
+    return first_ == nullptr;
+  }
+  /// Is held by a thread that is in a function of the device.
+  std::recursive_mutex& turn() { return mutex_; }
   /// Copies at once what Kokkos keeps before an array.
   void copy_header(void* to, const void* from, std::size_t bytes) {
     const Opened opened(*this);
@@ -124,14 +142,14 @@ class Device {
 
   /// Runs all that is in the queue.
   void wait() {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (running_) return;
     ++counts_.waits;
-    run_queue();
+    run_all(lock);
   }
 
-  /// Lets the host touch the memory, but does not run the queue: what is behind an exchange that has a stream of its
-  /// own, such as NCCL, or whose library reads the memory of a device.
+  /// Lets the host touch the memory, but does not run the queue: what is behind a library that reads the memory of a
+  /// device.
   class Opened {
    public:
     explicit Opened(Device& device) : device_(device) { device_.open(); }
@@ -165,11 +183,13 @@ class Device {
     std::size_t size = 0;
     std::string label;
   };
+  template <class Work>
+  static constexpr bool is_step = std::is_same_v<Work, std::function<bool()>>;
   struct Task {
     Task* next = nullptr;
-    bool kernel = false;
+    bool kernel = false, step = false;
     virtual ~Task() = default;
-    virtual void run() = 0;
+    virtual bool run() = 0;  ///< returns whether it is done
     static void* operator new(std::size_t bytes) { return std::malloc(bytes); }
     static void operator delete(void* pointer) { std::free(pointer); }
   };
@@ -177,7 +197,11 @@ class Device {
   struct TaskOf : Task {
     Work work;
     explicit TaskOf(Work&& of) : work(std::move(of)) {}
-    void run() override { work(); }
+    bool run() override {
+      if constexpr (is_step<Work>) return work();
+      work();
+      return true;
+    }
   };
 
   Device() {
@@ -257,23 +281,35 @@ class Device {
   void push(bool kernel, Work work) {
     Task* task = new TaskOf<Work>(std::move(work));
     task->kernel = kernel;
+    task->step = is_step<Work>;
     (last_ == nullptr ? first_ : last_->next) = task;
     last_ = task;
   }
-  void run_some() {
-    if (when_ == When::eager) run_queue();
+  void run_some(std::unique_lock<std::recursive_mutex>& lock) {
+    if (when_ == When::eager) run_all(lock);
     if (when_ == When::random && random_() % 4 == 0) run_queue(static_cast<std::int64_t>(random_() % 8));
   }
-  void run_queue(std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
-    if (running_ || first_ == nullptr) return;
-    const Opened opened(*this);
+  /// Runs the queue; other threads go on while a step is not done.
+  void run_all(std::unique_lock<std::recursive_mutex>& lock) {
+    for (run_queue(); first_ != nullptr && !running_; run_queue()) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
+  }
+  void run_queue(std::int64_t most = std::numeric_limits<std::int64_t>::max(),
+                 const std::function<bool()>& reached = {}) {
+    if (running_) return;
+    std::optional<Opened> opened;
     runner_ = std::this_thread::get_id();
     running_ = true;
-    for (; first_ != nullptr && most-- > 0;) {
+    while (first_ != nullptr && most-- > 0 && !(reached && reached())) {
       Task* task = first_;
+      if (!task->step && !opened) opened.emplace(*this);
       if (task->kernel) GuardedHeap::close();
-      task->run();
+      const bool done = task->run();
       if (task->kernel) GuardedHeap::open();
+      if (!done) break;
       first_ = task->next;
       if (first_ == nullptr) last_ = nullptr;
       delete task;

@@ -63,6 +63,22 @@ TEST(EmulatedArrays, AreSentAsTheyAreWhereTheirKernelsAreNotWaitedFor) {
   }
 }
 
+TEST(EmulatedArrays, AreSentBehindTheirKernelsByAnExchangeThatFollowsThem) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  const std::vector<std::int64_t> one_each(comm.size(), 1);
+  const comm::Route route(one_each, one_each, comm.size());
+  const std::size_t size = static_cast<std::size_t>(comm.size());
+  const auto exchange = comm::exchange_named("nccl").make(comm);
+  exchange->follow(kernel_stream());
+  const DeviceArray<float> sent = being_filled(size, 3.0F), received = being_filled(size, 0.0F),
+                           behind = being_filled(size, 0.0F);
+  comm::run(*exchange, route, std::span<const float>(sent.data(), size), std::span(received.data(), size));
+  Kokkos::deep_copy(Execution(), behind, received);
+  EXPECT_TRUE(runs_at_once() || std::isnan(copied(behind)));
+  wait_for_kernels("test");
+  EXPECT_EQ(copied(behind), 3.0F);
+}
+
 TEST(EmulatedArrays, OfAStepTravelByEachExchangeOfGpus) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);

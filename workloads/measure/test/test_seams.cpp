@@ -56,10 +56,44 @@ TEST(Seams, PhasesAndExchangesAreRegionsOfKokkosTools) {
     training_step(ready->flight, input);
     Kokkos::Tools::Experimental::set_push_region_callback(nullptr);
     Kokkos::Tools::Experimental::set_pop_region_callback(nullptr);
-    EXPECT_EQ(regions, groups != 1
-                           ? ""
-                           : "<input_dist<exchange><exchange><exchange>><lookup><output_dist<exchange>><dense>"
-                             "<grad_dist<exchange>><update>");  // of lengths, ids, weights; of vectors; of gradients
+    // Of lengths, ids, weights; of vectors; of gradients: one rank sends none of these two.
+    const std::string vectors = comm.size() == 1 ? "" : "<exchange>";
+    EXPECT_EQ(regions, groups != 1 ? ""
+                                   : "<input_dist<exchange><exchange><exchange>><lookup><output_dist" + vectors +
+                                         "><dense><grad_dist" + vectors + "><update>");
+  }
+}
+
+/// It has one place, at home, and no room at the owner; but narrow types are encoded, whoever they are for.
+TEST(Seams, WhatARankSendsToItselfStays) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  for (const auto& [pooling, wire, stays] :
+       {std::tuple(Pooling::sum, ValueType::fp32, true), std::tuple(Pooling::max, ValueType::fp32, false),
+        std::tuple(Pooling::sum, ValueType::bf16, false)}) {
+    const RunOptions options = small_case(pooling, OptimizerKind::sgd, false);
+    const placement::Plan plan = plan_of("table_wise", options, comm.size());
+    const auto batches = make_batch_source(options, [](const std::string&) {});
+    const auto input = inputs_of(comm, options, *batches).front();
+    ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+    tables.fill(options.row_values());
+    const auto ready = ready_case(
+        comm, tables, plan,
+        {.movement = {.transfer = placement::RowTransfer::dense_partials, .wire = WireTypes{wire, wire}}}, input);
+    training_step(ready->flight, input);
+    const GroupFlight& flight = ready->flight.group(0);
+    const VectorPlaces& places = flight.layout.places();
+    const std::int64_t own = std::ssize(flight.group.layout.own_slots());
+    std::int64_t all = 0, to_itself = 0;
+    for (std::int64_t block = 0; block < std::ssize(flight.counts.owner); ++block) {
+      const std::int64_t slot = flight.group.layout.first_slot[comm.rank()] + block % own;
+      const std::int64_t elements =
+          flight.counts.owner[block] * flight.group.layout.dim_of(flight.group.layout.slots[slot]);
+      all += elements;
+      if (block / own != comm.rank()) continue;
+      to_itself += elements;
+      EXPECT_EQ(places.stays[block % own], stays ? places.packed[slot] : -1);
+    }
+    EXPECT_EQ(places.owner_size, stays ? all - to_itself : all);
   }
 }
 

@@ -163,8 +163,8 @@ TEST_F(SteadySteps, LaunchAndWaitNoMoreThanTheyDid) {
   options.workload.ids = {};
   // Where no rows are split, nobody counts ids.
   const std::map<std::string, Counts> most_of{
-      {"table_wise", {.launches = 16, .copies_to_host = 1, .waits = 6, .allocations = 0}},
-      {"row_wise", {.launches = 22, .copies_to_host = 2, .waits = 7, .allocations = 0}}};
+      {"table_wise", {.launches = 15, .copies_to_host = 1, .waits = 2, .allocations = 0}},
+      {"row_wise", {.launches = 19, .copies_to_host = 2, .waits = 2, .allocations = 0}}};
   for (const auto& [planner, most] : most_of) {
     SCOPED_TRACE(planner);
     const Counts counts = counts_of_a_step(comm_, options, planner);

@@ -78,7 +78,6 @@ RowGather::Rows RowGather::gather(const kernels::UniqueRows<Execution>& unique) 
   const Execution exec;
   const auto ids = ids_sent_.first(begins_.back() - begins_.front());
   segments_.list_ids(unique, begins_.front(), ids);
-  exec.fence("shardmark: rows and their gradients are sent");
   const auto received = share(ids, rows_, ids_received_);
   const auto gradients = share(packed(), elements_, gradients_);
   const auto rows = static_cast<std::int64_t>(received.extent(0));
@@ -183,7 +182,6 @@ void ReplicatedUpdate::reduce(RowGradients own) {
   };
   if (rows_.keys > 0 || !gather_.empty()) reduce(*own_, rows_, gather_.packed());
   for (const PartSums& sums : parts_) reduce(sums.updates->part_gradients(*own_), sums, {});
-  exec.fence("shardmark: gradients of replicated tables are sent");
   if (dense_.extent(0) > 0) reduce_dense();
   if (gather_.empty()) return;
   const auto all = gather_.gather(own_->unique);

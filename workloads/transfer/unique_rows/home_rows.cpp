@@ -222,7 +222,6 @@ void HomeRows::return_gradients(const DeviceArray<float>& vectors, const ConstDe
   const auto packed = packed_gradients_.first(requested().packed_elements());
   kernels::pack_row_gradients<Execution>(exec, {requested().unique(), offsets, weights_, of_vectors},
                                          requested().packed(), workspace_, packed);
-  exec.fence("shardmark: gradients of rows are sent");
   if (node_) {
     const auto sums = node_gradients_.first(owners_.requested().packed_elements());
     node_->collect(owners_, packed, sums);

@@ -63,17 +63,15 @@ ConstDeviceArray<std::int64_t> NodeRows::request(const ConstDeviceArray<std::int
 void NodeRows::hand_on(const RowHop& owners, const DeviceArray<float>& from_owners, const DeviceArray<float>& packed) {
   const auto handed_on = rows_handed_on_.first(homes_.held_elements());
   asked_.repeat(owners.requested(), from_owners, handed_on);
-  Execution().fence("shardmark: rows are handed on");
   homes_.send_rows(handed_on, packed);
 }
 
 void NodeRows::collect(const RowHop& owners, const DeviceArray<float>& packed, const DeviceArray<float>& to_owners) {
-  const Execution exec;
   const auto gradients = gradients_.first(homes_.held_elements());
   homes_.return_gradients(packed, gradients);
-  kernels::pack_row_gradients<Execution>(exec, {owners.requested().unique(), asked_.vector_begin(), {}, gradients},
+  kernels::pack_row_gradients<Execution>(Execution(),
+                                         {owners.requested().unique(), asked_.vector_begin(), {}, gradients},
                                          owners.requested().packed(), workspace_, to_owners);
-  exec.fence("shardmark: gradients of the node are sent");
 }
 
 }  // namespace shardmark::workloads
