@@ -32,7 +32,7 @@ struct alignas(cache_line) KeyLine {
     std::uint32_t equal = 0;
     for (int way = 0; way < ways; ++way) equal |= static_cast<std::uint32_t>(keys[way] == key) << way;
     equal &= (1U << held()) - 1;
-    return equal == 0 ? -1 : Kokkos::countr_zero(equal);
+    return equal == 0 ? -1 : Kokkos::Experimental::countr_zero_builtin(equal);
   }
   KOKKOS_FORCEINLINE_FUNCTION void add(std::int64_t key, std::uint32_t slot) {
     keys[held()] = key;

@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::int64_t most_keys_per_line = 4;  // of 5: of the keys, 1 in 12 then lies behind its first line
 
-/// Returns the lines of a bucket of `keys` keys: a number of a sequence that grows by half from 1 to 1.5 lines, so that
-/// the buckets of a table, which have about as many keys, grow one after the other.
+/// Returns the lines of a bucket of `keys` keys: a number of a sequence that doubles, from a number of its own between
+/// 1 and 2, so that the buckets of a table, which have about as many keys, grow one after the other.
 std::uint32_t lines_for(std::int64_t bucket, std::int64_t keys) {
-  double lines = 1.0 + 0.5 * static_cast<double>(static_cast<std::uint32_t>(bucket) * 2654435769U) * 0x1p-32;
-  while (static_cast<std::int64_t>(lines) * most_keys_per_line < keys) lines *= 1.5;
+  double lines = 1.0 + static_cast<double>(static_cast<std::uint32_t>(bucket) * 2654435769U) * 0x1p-32;
+  while (static_cast<std::int64_t>(lines) * most_keys_per_line < keys) lines *= 2.0;
   return static_cast<std::uint32_t>(lines);
 }
 
@@ -138,12 +138,16 @@ template <class Exec>
 void insert_groups(const Exec& exec, const KeyTableArrays<Exec>& table, const UniqueRows<Exec>& groups,
                    const ConstArray<Exec, std::int64_t>& keys, const Array<Exec, std::uint32_t>& freed_slots,
                    std::int64_t free_slots, std::int64_t next_slot, const Array<Exec, std::int64_t>& slots) {
-  constexpr std::int64_t ahead = 16;
+  constexpr std::int64_t ahead = 24, next_ahead = 12;
   for_each_group(
       "shardmark::insert_keys", exec, groups, KOKKOS_LAMBDA(std::int64_t bucket, std::int64_t begin, std::int64_t end) {
         KeyBucket at = table.buckets(bucket);
         for (std::int64_t i = begin; i < end; ++i) {
           if (i + ahead < groups.positions()) prefetch_to_write(table.first_line(keys(groups.position(i + ahead))));
+          if (i + next_ahead < groups.positions()) {
+            const KeyLine* const line = table.first_line(keys(groups.position(i + next_ahead)));
+            prefetch_to_write(line + line->is_full());
+          }
           const std::int64_t p = groups.position(i);
           const std::int64_t slot =
               i < free_slots ? std::int64_t{freed_slots(free_slots - 1 - i)} : next_slot + (i - free_slots);

@@ -33,36 +33,34 @@ struct KeyTableArrays {
   }
 };
 
-/// Calls found(i, slot) and, `rows_ahead` keys later, use(i, slot) for the keys [begin, end); slot: no_slot where a key
-/// is not in the table. Lines are prefetched `lines_ahead` keys before they are read, and found() prefetches what use()
-/// needs. On a device a thread takes few keys, and there is nothing ahead.
+/// Calls found(i, slot) and, 16 keys later, use(i, slot) for the keys [begin, end); slot: no_slot where a key is not in
+/// the table. Lines are prefetched 32 keys before they are read, 16 keys later also the next ones where keys have
+/// passed a full one; found() prefetches what use() needs. On a device a thread takes few keys, and there is nothing
+/// ahead.
 template <class Exec, class Found, class Use>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_slot(const KeyTableArrays<Exec>& table,
                                                const ConstArray<Exec, std::int64_t>& keys, std::int64_t begin,
                                                std::int64_t end, const Found& found, const Use& use) {
   if constexpr (in_host_memory<Exec>) {
-    constexpr std::int64_t lines_ahead = 32, rows_ahead = 16;
-    const KeyLine* lines[lines_ahead];
-    std::int64_t slots[rows_ahead];
-    const auto ask = [&](std::int64_t i) __attribute__((always_inline)) {
-      const KeyLine* const line = lines[i % lines_ahead] = table.first_line(keys(i));
-      prefetch(line, cache_line);
+    constexpr std::int64_t used = 16, next = 32, asked = 48;
+    const KeyLine* lines[asked - used];
+    std::int64_t slots[used];
+    const auto line = [&](std::int64_t i) __attribute__((always_inline))->const KeyLine * & {
+      return lines[static_cast<std::uint64_t>(i) % (asked - used)];
     };
-    const auto find = [&](std::int64_t i) __attribute__((always_inline)) {
-      const std::int64_t slot = slots[i % rows_ahead] = table.slot(lines[i % lines_ahead], keys(i));
-      found(i, slot);
+    const auto slot = [&](std::int64_t i) __attribute__((always_inline))->std::int64_t& {
+      return slots[static_cast<std::uint64_t>(i) % used];
     };
-    const std::int64_t asked = Kokkos::min(end, begin + lines_ahead),
-                       first_found = Kokkos::min(end, begin + rows_ahead);
-    for (std::int64_t i = begin; i < asked; ++i) ask(i);
-    for (std::int64_t i = begin; i < first_found; ++i) {
-      find(i);
-      if (i + lines_ahead < end) ask(i + lines_ahead);
-    }
-    for (std::int64_t i = begin; i < end; ++i) {
-      use(i, slots[i % rows_ahead]);
-      if (i + rows_ahead < end) find(i + rows_ahead);
-      if (i + rows_ahead + lines_ahead < end) ask(i + rows_ahead + lines_ahead);
+    for (std::int64_t i = begin - asked; i < end; ++i) {
+      if (i >= begin) use(i, slot(i));
+      if (const std::int64_t at = i + used; at >= begin && at < end)
+        found(at, slot(at) = table.slot(line(at), keys(at)));
+      if (const std::int64_t at = i + next; at >= begin && at < end)
+        prefetch(line(at) + (line(at)->passed() > 0), cache_line);
+      if (const std::int64_t at = i + asked; at < end) {
+        line(at) = table.first_line(keys(at));
+        prefetch(line(at), cache_line);
+      }
     }
   } else {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -124,8 +122,8 @@ void reserve(const Exec& exec, Array<Exec, T>& array, std::int64_t used, std::in
 
 /// Maps keys, any of the 2^64 integers, to slots below 2^32: the places of their rows. It has a hash table for each
 /// bucket of reference::KeyBuckets, which one thread at a time changes, so that keys and slots are the same for any
-/// number of threads. Each grows on its own, by half, at a size of its own: of 4,096 few grow at a time, and none of
-/// them holds more than another would in any step. Slots of erased keys are given to later ones.
+/// number of threads. Each doubles on its own, at a size of its own, so that no step moves more than a few old
+/// keys for each new one. Slots of erased keys are given to later ones.
 template <class Exec>
 class KeyTable {
  public:

@@ -11,7 +11,8 @@
 namespace shardmark::kernels {
 
 /// Hands out runs of lines in the memory of Exec, best fit first; runs that come back are joined with their neighbours.
-/// Memory is asked for in pieces of a sixteenth of what there is, so that it grows with the table, and no piece moves.
+/// Memory is asked for in pieces of a sixteenth of what there is, in huge pages but for those of small tables, so that
+/// it grows with the table, and no piece moves.
 template <class Exec>
 class LineArena {
  public:
@@ -54,8 +55,8 @@ class LineArena {
 
  private:
   void add_piece(std::int64_t lines) {
-    constexpr std::int64_t least = 4096;
-    const std::int64_t size = std::max({lines, lines_ / 16, least});
+    constexpr std::int64_t least = 4096, in_huge_pages = 2 * huge_page / sizeof(KeyLine);
+    const std::int64_t size = std::max({lines, lines_ / 16, lines_ < in_huge_pages / 4 ? least : in_huge_pages});
     const auto piece = allocate<Exec, KeyLine>("shardmark::key_lines", size);
     pieces_.emplace(piece.data(), piece);
     lines_ += size;
