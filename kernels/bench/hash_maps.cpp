@@ -52,8 +52,7 @@ struct Options {
   std::int64_t insert_batch = 65'536;
   std::int64_t calls = 16;
   std::int64_t seed = 1;
-  std::int64_t tuned =
-      0;  ///< maps in huge pages, and large memory always fresh from the system: none is reused in small ones
+  std::int64_t tuned = 0;  ///< all memory lies in huge pages that have been touched before
 };
 Options options;
 std::string_view only;  ///< systems whose names hold this; empty: all
@@ -73,11 +72,8 @@ struct CountedAllocator {
   CountedAllocator(const CountedAllocator<U>&) {}  // NOLINT: allocators convert
   T* allocate(std::size_t n) {
     const std::size_t bytes = n * sizeof(T);
-    const bool huge = options.tuned != 0 && bytes >= 2 * huge_page;
-    void* const memory = huge ? std::aligned_alloc(huge_page, (bytes + huge_page - 1) / huge_page * huge_page)
-                              : std::aligned_alloc(std::max<std::size_t>(alignof(T), 16), (bytes + 15) / 16 * 16);
+    void* const memory = std::aligned_alloc(std::max<std::size_t>(alignof(T), 16), (bytes + 15) / 16 * 16);
     if (memory == nullptr) throw std::bad_alloc();
-    if (huge) advise_huge_pages(memory, static_cast<std::int64_t>(bytes));
     const std::int64_t now = asked.bytes += static_cast<std::int64_t>(bytes);
     for (std::int64_t most = asked.most; most < now && !asked.most.compare_exchange_weak(most, now);) {
     }
@@ -415,6 +411,18 @@ void run() {
   }
 }
 
+/// Makes the heap, which all memory comes from now on, so large that it need not grow: in huge pages, touched.
+void touch_memory() {
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
+  const std::int64_t bytes = 512 * options.keys;
+  void* const memory = std::malloc(static_cast<std::size_t>(bytes));
+  if (memory == nullptr) throw std::bad_alloc();
+  advise_huge_pages(memory, bytes);
+  for (std::int64_t at = 0; at < bytes; at += 4096) static_cast<volatile char*>(memory)[at] = 0;
+  std::free(memory);
+}
+
 void parse(int argc, char** argv) {
   struct Known {
     std::string_view name;
@@ -450,7 +458,7 @@ int main(int argc, char** argv) {
     Kokkos::ScopeGuard kokkos(argc, argv);
     shardmark::kernels::bench::parse(argc, argv);
     if (shardmark::kernels::bench::options.tuned != 0) {
-      mallopt(M_MMAP_THRESHOLD, 2 * static_cast<int>(shardmark::kernels::huge_page));
+      shardmark::kernels::bench::touch_memory();
     }
     shardmark::kernels::bench::run();
     return 0;

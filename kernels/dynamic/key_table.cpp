@@ -138,12 +138,14 @@ template <class Exec>
 void insert_groups(const Exec& exec, const KeyTableArrays<Exec>& table, const UniqueRows<Exec>& groups,
                    const ConstArray<Exec, std::int64_t>& keys, const Array<Exec, std::uint32_t>& freed_slots,
                    std::int64_t free_slots, std::int64_t next_slot, const Array<Exec, std::int64_t>& slots) {
-  constexpr std::int64_t ahead = 24, next_ahead = 12;
+  constexpr std::int64_t key_ahead = 64, line_ahead = 40, next_ahead = 12;
   for_each_group(
       "shardmark::insert_keys", exec, groups, KOKKOS_LAMBDA(std::int64_t bucket, std::int64_t begin, std::int64_t end) {
         KeyBucket at = table.buckets(bucket);
         for (std::int64_t i = begin; i < end; ++i) {
-          if (i + ahead < groups.positions()) prefetch_to_write(table.first_line(keys(groups.position(i + ahead))));
+          if (i + key_ahead < groups.positions()) prefetch(&keys(groups.position(i + key_ahead)), 8);
+          if (i + line_ahead < groups.positions())
+            prefetch(table.first_line(keys(groups.position(i + line_ahead))), cache_line);
           if (i + next_ahead < groups.positions()) {
             const KeyLine* const line = table.first_line(keys(groups.position(i + next_ahead)));
             prefetch_to_write(line + line->is_full());
