@@ -151,6 +151,11 @@ constexpr Work bucketize_work(std::int64_t bags, std::int64_t ids, std::int64_t 
           .flops = 0};
 }
 
+/// Reads a key and the cache line that holds it with its slot, and writes the slot.
+constexpr Work find_keys_work(std::int64_t keys) {
+  return {.bytes_read = keys * (8 + 64), .bytes_written = keys * 8, .flops = 0};
+}
+
 /// Reads offsets, ids and weights once.
 constexpr Work check_bags_work(std::int64_t bags, std::int64_t ids, bool weighted, std::int64_t index_bytes) {
   return {.bytes_read = (bags + 1) * 8 + ids * (index_bytes + (weighted ? 4 : 0)), .bytes_written = 0, .flops = 0};
@@ -186,7 +191,8 @@ namespace shardmark {  // words of every folder
 using reference::LookupCounts, reference::UpdateCounts, reference::Work, reference::bits_below,
     reference::bucketize_work, reference::check_bags_work, reference::copy_to_partials_work,
     reference::decode_wire_work, reference::encode_wire_work, reference::expand_positions_work,
-    reference::fused_update_work, reference::max_gradients_work, reference::pack_row_gradients_work,
-    reference::pooled_lookup_work, reference::radix_passes, reference::reduce_to_dense_work, reference::row_sums_work,
-    reference::sum_partials_work, reference::unique_rows_work, reference::weight_gradients_work;
+    reference::find_keys_work, reference::fused_update_work, reference::max_gradients_work,
+    reference::pack_row_gradients_work, reference::pooled_lookup_work, reference::radix_passes,
+    reference::reduce_to_dense_work, reference::row_sums_work, reference::sum_partials_work,
+    reference::unique_rows_work, reference::weight_gradients_work;
 }  // namespace shardmark

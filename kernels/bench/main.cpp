@@ -19,8 +19,8 @@ namespace shardmark::kernels::bench {
 namespace {
 
 /// In this order on each case and value type: one after the other uses the same tables.
-constexpr std::array kernels{add_pooled_lookup, add_bag_kernels, add_id_kernels, add_backward_update,
-                             add_gradient_kernels};
+constexpr std::array kernels{add_pooled_lookup,   add_bag_kernels,      add_id_kernels,
+                             add_backward_update, add_gradient_kernels, add_dynamic_keys};
 
 constexpr std::string_view usage =
     "shardmark-kernels [options of Google Benchmark] [--scale=1/N] [--batch-times=N] [--ceilings=on|off] "

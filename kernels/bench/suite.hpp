@@ -132,6 +132,7 @@ void add_backward_update(Suite& suite, const Case& shape, ValueType type);
 void add_bag_kernels(Suite& suite, const Case& shape, ValueType type);
 void add_id_kernels(Suite& suite, const Case& shape, ValueType type);
 void add_gradient_kernels(Suite& suite, const Case& shape, ValueType type);
+void add_dynamic_keys(Suite& suite, const Case& shape, ValueType type);
 /// The same for a case of tensor_train_cases, on types of its own.
 void add_tensor_train(Suite& suite, const Case& shape);
 /// Steps of dense models, which have cases of their own: GFLOP/s, in gemm_% the time of their products alone, and in

@@ -35,6 +35,8 @@ class Program(unittest.TestCase):
             for kernel in ("bucketize", "unique_rows", "check_bags", "pack_vectors", "expand_positions",
                            "pack_row_gradients", "row_sums"):
                 self.assertRegex(names, f"(?m)^{kernel}/case:{case}/")
+        self.assertEqual(re.findall("(find_keys|find_update)/case:(.)", names),
+                         [(kernel, case) for case in "cd" for kernel in ("find_keys", "find_update")])
         self.assertEqual(re.findall("reduce_to_dense/case:(.)", names), list("def"))
         for case in TENSOR_TRAIN:
             for kernel in ("forward/.*fp32/direction:suffix", "backward/.*fp32/optimizer:sgd/order:unordered",
@@ -54,6 +56,11 @@ class Program(unittest.TestCase):
                 self.assertTrue(all(row[key] > 0 for key in wanted - {"huge_pages_%"}), row)
                 ids = row["ids/s"] * row["real_time"] / 1e3
                 self.assertAlmostEqual(ids, {"a": 2 * 20, "d": 4 * 26}[re.search("case:(.)", row["name"])[1]], 6)
+
+    def test_rows_of_dynamic_tables_are_found_and_updated(self):
+        rows = self.measured("--benchmark_filter=^find_.*/case:d/")["benchmarks"]
+        self.assertEqual([row["name"] for row in rows if row.get("error_occurred")], [])
+        self.assertTrue(all(row["rows/s"] > 0 for row in rows) and rows[1]["rmw_%"] > 0, rows)
 
     def test_ceilings_can_be_left_out(self):
         row, = self.measured("--ceilings=off", "--benchmark_filter=lookup/case:a/.*fp32/ids:int64")["benchmarks"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import dlrm_comparison as dlrm  # noqa: E402
+import hash_maps_comparison as hash_maps  # noqa: E402
 import tensor_train_comparison as tensor_train  # noqa: E402
 import torchrec_comparison as torchrec  # noqa: E402
 from comparison import geometric_mean, markdown, ratio, ratio_of_means, read_records, times_of  # noqa: E402
@@ -77,6 +78,8 @@ class Comparison(unittest.TestCase):
             run = subprocess.run([sys.executable, HERE / name, "--help"], capture_output=True, text=True)
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertIn(f"peers-{name}-TIME", run.stdout)
+        run = subprocess.run([sys.executable, HERE / "hash_maps", "--help"], capture_output=True, text=True)
+        self.assertIn("peers-hash_maps-TIME", run.stdout, run.stderr)
 
 
 def step(number, case, system, setting, **result):
@@ -121,6 +124,26 @@ class Dlrm(unittest.TestCase):
         self.assertIn("| geometric mean |  |  |  |  |  |  |  | 2.50 | 1.50 |", text.splitlines())
         self.assertIn("- torch.compile, tuned, case m, sgd: no compiler", text)
         self.assertNotIn("Adagrad", text)
+
+
+class HashMaps(unittest.TestCase):
+    @staticmethod
+    def record(number, operation, system, ns, **more):
+        return {"record": "time", "pass": number, "setting": "tuned", "operation": operation, "system": system, "ns": ns, **more}
+
+    def test_the_fastest_map_of_each_pass_is_the_peer(self):
+        record = self.record
+        text = hash_maps.markdown([
+            {"record": "environment", "packages": {"b": "1", "a": "2"}, "threads": 1, "keys": "8M"},
+            record(0, "find", "shardmark", 10.0), record(0, "find", "one", 30.0), record(0, "find", "two", 20.0),
+            record(0, "find", "known slots", 1.0), record(1, "find", "shardmark", 10.0), record(1, "find", "one", 25.0),
+            record(1, "find", "two", 40.0),
+            record(0, "insert", "one", 50.0, worst_batch=90.0), record(0, "insert", "shardmark", 25.0, worst_batch=2.0, bytes_per_key=24.0)])
+        self.assertIn("| find | 10.0 | 27.5 | 30.0 | 2.25 [2.00, 2.50] | 1.0 | - |", text.splitlines())
+        self.assertIn("| growing insert | 25.0 | 50.0 | - | 2.00 [2.00, 2.00] | - | - |", text.splitlines())
+        self.assertIn("| slowest insert batch / median one | 2.0 | 90.0 | - |  |  |  |", text.splitlines())
+        self.assertIn("8M keys, threads: 1; a 2, b 1.", text)
+        self.assertIn("| find + sum of 16 floats | - | - | - | - | - | - |", text.splitlines())
 
 
 class TorchRec(unittest.TestCase):

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+
+#include "kernels/dynamic/line_arena.hpp"
+#include "kernels/sort/unique_rows.hpp"
+
+namespace shardmark::kernels {
+
+/// Is what kernels read of a KeyTable.
+template <class Exec>
+struct KeyTableArrays {
+  KeyBuckets mix;
+  Array<Exec, KeyBucket> buckets;  ///< [key_buckets]
+
+  KOKKOS_FORCEINLINE_FUNCTION KeyBucket& bucket(std::uint64_t bits) const {
+    return buckets(KeyBuckets::bucket_of_bits(bits));
+  }
+  /// Returns the line in which a search begins.
+  KOKKOS_FORCEINLINE_FUNCTION KeyLine* first_line(std::int64_t key) const {
+    const std::uint64_t bits = mix.bits(key);
+    const KeyBucket& at = bucket(bits);
+    return at.lines + at.first_line(bits);
+  }
+  /// Returns the slot of a key, or no_slot. first: its first_line().
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t slot(const KeyLine* first, std::int64_t key) const {
+    const int way = first->way_of(key);
+    if (way >= 0) return first->slots[way];
+    if (first->passed() == 0) return no_slot;
+    const std::uint64_t bits = mix.bits(key);
+    return bucket(bits).slot_behind(bits, key);
+  }
+};
+
+/// Calls found(i, slot) and, 16 keys later, use(i, slot) for the keys [begin, end); slot: no_slot where a key is not in
+/// the table. Lines are prefetched 32 keys before they are read, 16 keys later also the next ones where keys have
+/// passed a full one; found() prefetches what use() needs. On a device a thread takes few keys, and there is nothing
+/// ahead.
+template <class Exec, class Found, class Use>
+KOKKOS_FORCEINLINE_FUNCTION void for_each_slot(const KeyTableArrays<Exec>& table,
+                                               const ConstArray<Exec, std::int64_t>& keys, std::int64_t begin,
+                                               std::int64_t end, const Found& found, const Use& use) {
+  if constexpr (in_host_memory<Exec>) {
+    constexpr std::int64_t used = 16, next = 32, asked = 48;
+    const KeyLine* lines[asked - used];
+    std::int64_t slots[used];
+    const auto line = [&](std::int64_t i) __attribute__((always_inline))->const KeyLine * & {
+      return lines[static_cast<std::uint64_t>(i) % (asked - used)];
+    };
+    const auto slot = [&](std::int64_t i) __attribute__((always_inline))->std::int64_t& {
+      return slots[static_cast<std::uint64_t>(i) % used];
+    };
+    for (std::int64_t i = begin - asked; i < end; ++i) {
+      if (i >= begin) use(i, slot(i));
+      if (const std::int64_t at = i + used; at >= begin && at < end)
+        found(at, slot(at) = table.slot(line(at), keys(at)));
+      if (const std::int64_t at = i + next; at >= begin && at < end)
+        prefetch(line(at) + (line(at)->passed() > 0), cache_line);
+      if (const std::int64_t at = i + asked; at < end) {
+        line(at) = table.first_line(keys(at));
+        prefetch(line(at), cache_line);
+      }
+    }
+  } else {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t slot = table.slot(table.first_line(keys(i)), keys(i));
+      found(i, slot);
+      use(i, slot);
+    }
+  }
+}
+
+/// This is the number of keys that one index of a kernel takes in for_each_slot: a line of rows of a device, or enough
+/// for a processor to have requests on their way.
+template <class Exec>
+inline constexpr std::int64_t keys_at_once = in_host_memory<Exec> ? 1024 : 1;
+
+template <class Exec>
+struct KeyGroupsWorkspace {
+  Scratch<Exec, std::int64_t> positions{"shardmark::key_positions"};
+  Scratch<Exec, std::int64_t> buckets{"shardmark::buckets_of_keys"};
+  UniqueRowsWorkspace<Exec> sort;
+};
+
+/// Selects keys by the slots that find() gave them: the ones that have a slot, or the ones that have no_slot.
+enum class SlotsToSelect { found, missing };
+
+/// Lists the selected positions of keys by their buckets: key(u) of the result is a bucket, and within it positions
+/// ascend. keys and slots: [n]. The result lives in `workspace`, and positions() says how many they are. Waits for the
+/// device.
+template <class Exec>
+UniqueRows<Exec> group_by_bucket(const Exec& exec, const KeyBuckets& mix, ConstArray<Exec, std::int64_t> keys,
+                                 ConstArray<Exec, std::int64_t> slots, SlotsToSelect select,
+                                 KeyGroupsWorkspace<Exec>& workspace);
+
+/// Calls body(bucket, its first word, behind its last) for the buckets of `groups`, each in one thread.
+template <class Exec, class Body>
+void for_each_group(const std::string& label, const Exec& exec, const UniqueRows<Exec>& groups, const Body& body) {
+  constexpr std::int64_t block_size = in_host_memory<Exec> ? 8 : 1;
+  const std::int64_t most = Kokkos::min(key_buckets, groups.positions());
+  Kokkos::parallel_for(
+      label, dynamic_range(exec, (most + block_size - 1) / block_size), KOKKOS_LAMBDA(const std::int64_t block) {
+        const std::int64_t end = Kokkos::min(groups.count(), (block + 1) * block_size);
+        for (std::int64_t u = block * block_size; u < end; ++u)
+          body(groups.key(u), groups.begin(u), groups.begin(u + 1));
+      });
+}
+
+/// Copies the first `used` elements of an array to one of at least `wanted`, twice as large as it was or more; leaves
+/// one that is large enough.
+template <class Exec, class T>
+void reserve(const Exec& exec, Array<Exec, T>& array, std::int64_t used, std::int64_t wanted,
+             const std::string& label) {
+  const auto size = static_cast<std::int64_t>(array.extent(0));
+  if (wanted <= size) return;
+  const auto larger = allocate<Exec, T>(label, std::max(wanted, 2 * size));
+  const std::pair<std::int64_t, std::int64_t> kept(0, used);
+  if (used > 0) Kokkos::deep_copy(exec, Kokkos::subview(larger, kept), Kokkos::subview(array, kept));
+  array = larger;
+}
+
+/// Maps keys, any of the 2^64 integers, to slots below 2^32: the places of their rows. It has a hash table for each
+/// bucket of reference::KeyBuckets, which one thread at a time changes, so that keys and slots are the same for any
+/// number of threads. Each doubles on its own, at a size of its own, so that no step moves more than a few old
+/// keys for each new one. Slots of erased keys are given to later ones.
+template <class Exec>
+class KeyTable {
+ public:
+  explicit KeyTable(const KeyBuckets& mix);
+
+  const KeyTableArrays<Exec>& arrays() const { return arrays_; }
+  std::int64_t keys() const { return keys_; }
+  std::int64_t keys_in_bucket(std::int64_t bucket) const { return regions_[bucket].keys; }
+  /// Returns the least number above all slots that have been given.
+  std::int64_t slot_bound() const { return next_slot_; }
+  /// Returns the bytes of its arrays, workspace left out.
+  std::int64_t bytes() const;
+  /// Returns how many keys have been moved because their buckets grew or shrank.
+  std::int64_t moved_keys() const { return moved_keys_; }
+
+  /// Sets slots[i] to the slot of keys[i], or to no_slot. keys: [n], repeated or not. Changes nothing.
+  void find(const Exec& exec, ConstArray<Exec, std::int64_t> keys, Array<Exec, std::int64_t> slots) const;
+
+  /// Inserts the keys whose slots are no_slot, as find() gave them, and sets their slots. keys: [n], distinct as far as
+  /// they are inserted. Returns the positions of those, ascending; valid until the next call. Throws InputError where
+  /// slots would exceed 32 bits. Waits for the device.
+  ConstArray<Exec, std::int64_t> insert(const Exec& exec, ConstArray<Exec, std::int64_t> keys,
+                                        Array<Exec, std::int64_t> slots);
+
+  /// Erases those of the keys, distinct, that are in the table. Waits for the device.
+  void erase(const Exec& exec, ConstArray<Exec, std::int64_t> keys);
+
+ private:
+  struct Region {
+    KeyLine* lines = nullptr;  ///< null: the line without keys that all empty buckets share
+    std::uint32_t line_count = 0;
+    std::uint32_t keys = 0;
+  };
+  struct Resize {
+    std::int64_t bucket;
+    KeyLine* lines;
+    std::uint32_t line_count;
+  };
+  using Groups = UniqueRows<Exec>;
+
+  const std::vector<std::uint32_t>& count_in_buckets(const Exec& exec, const Groups& groups);
+  void resize(const Exec& exec, const std::vector<Resize>& resizes);
+
+  KeyTableArrays<Exec> arrays_;
+  LineArena<Exec> arena_;
+  std::vector<Region> regions_;  ///< [key_buckets] what the buckets hold, on the host
+  std::int64_t keys_ = 0, next_slot_ = 0, free_slots_ = 0, moved_keys_ = 0;
+  Array<Exec, KeyLine> no_keys_;            ///< [1]
+  Array<Exec, std::uint32_t> freed_slots_;  ///< the first free_slots_ of them
+
+  KeyGroupsWorkspace<Exec> groups_;
+  Scratch<Exec, std::int64_t> found_{"shardmark::erased_slots"};
+  Scratch<Exec, std::uint32_t> counts_{"shardmark::keys_by_bucket"};
+  Scratch<Exec, Resize> resizes_{"shardmark::resized_buckets"};
+  std::vector<std::uint32_t> host_counts_;
+};
+
+}  // namespace shardmark::kernels

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/counter_random.hpp"
+
+namespace shardmark::reference {
+
+/// This is the number of logical buckets of a dynamic table. Counts of its filter, capacity and victims belong to a
+/// bucket, and a plan maps buckets to ranks: whoever holds a bucket decides alike.
+inline constexpr std::int64_t key_buckets = 4096;
+
+/// Maps the keys of one table, any of the 2^64 integers, to its buckets. The bits of a key are a bijection of the key,
+/// so that keys differ in them, and well mixed, so that keys of a stride, or with equal low bits, share a bucket only
+/// by chance.
+struct KeyBuckets {
+  std::uint64_t seed = 0;  ///< of the table: KeyBuckets::of_table
+
+  static constexpr KeyBuckets of_table(std::uint64_t seed, std::int64_t table) { return {random_bits(seed, table)}; }
+
+  constexpr std::uint64_t bits(std::int64_t key) const {
+    return next_random_bits(seed, static_cast<std::uint64_t>(key));
+  }
+  /// Returns the bucket: the upper 12 bits.
+  static constexpr std::int64_t bucket_of_bits(std::uint64_t bits) { return static_cast<std::int64_t>(bits >> 52); }
+  constexpr std::int64_t bucket(std::int64_t key) const { return bucket_of_bits(bits(key)); }
+};
+
+/// Returns the most rows that a bucket keeps, of a table of at most `capacity`: all buckets together have just that.
+constexpr std::int64_t bucket_capacity(std::int64_t capacity, std::int64_t bucket) {
+  return capacity / key_buckets + (bucket < capacity % key_buckets);
+}
+
+}  // namespace shardmark::reference
+
+namespace shardmark {  // words of every folder
+using reference::KeyBuckets, reference::bucket_capacity, reference::key_buckets;
+}  // namespace shardmark
