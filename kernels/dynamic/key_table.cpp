@@ -122,10 +122,10 @@ void move_keys(const Exec& exec, const KeyTableArrays<Exec>& table, const Resize
 }
 
 template <class Exec>
-void KeyTable<Exec>::resize(const Exec& exec, const std::vector<Resize>& resizes) {
+void KeyTable<Exec>::resize(const Exec& exec, const std::vector<KeyBucketResize>& resizes) {
   if (resizes.empty()) return;
   move_keys(exec, arrays_, resizes_.holding(exec, resizes));
-  for (const Resize& now : resizes) {
+  for (const KeyBucketResize& now : resizes) {
     Region& region = regions_[now.bucket];
     if (region.lines != nullptr) arena_.give(region.lines, region.line_count);
     region.lines = now.lines;
@@ -169,7 +169,7 @@ ConstArray<Exec, std::int64_t> KeyTable<Exec>::insert(const Exec& exec, ConstArr
     throw InputError("a table of keys: more than 2^32 - 1 rows on one rank; use more ranks, or a capacity");
   if (count == 0) return {};
   const auto& more = count_in_buckets(exec, groups);
-  std::vector<Resize> growing;
+  std::vector<KeyBucketResize> growing;
   for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket) {
     Region& region = regions_[bucket];
     const std::uint32_t held = region.keys;
@@ -215,7 +215,7 @@ void KeyTable<Exec>::erase(const Exec& exec, ConstArray<Exec, std::int64_t> keys
   keys_ -= count;
   free_slots_ += count;
   const auto& fewer = count_in_buckets(exec, groups);
-  std::vector<Resize> shrinking;
+  std::vector<KeyBucketResize> shrinking;
   for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket) {
     Region& region = regions_[bucket];
     region.keys -= fewer[bucket];

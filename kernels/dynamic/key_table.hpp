@@ -120,6 +120,13 @@ void reserve(const Exec& exec, Array<Exec, T>& array, std::int64_t used, std::in
   array = larger;
 }
 
+/// Says to which lines the keys of a bucket move.
+struct KeyBucketResize {
+  std::int64_t bucket;
+  KeyLine* lines;
+  std::uint32_t line_count;
+};
+
 /// Maps keys, any of the 2^64 integers, to slots below 2^32: the places of their rows. It has a hash table for each
 /// bucket of reference::KeyBuckets, which one thread at a time changes, so that keys and slots are the same for any
 /// number of threads. Each doubles on its own, at a size of its own, so that no step moves more than a few old
@@ -157,15 +164,10 @@ class KeyTable {
     std::uint32_t line_count = 0;
     std::uint32_t keys = 0;
   };
-  struct Resize {
-    std::int64_t bucket;
-    KeyLine* lines;
-    std::uint32_t line_count;
-  };
   using Groups = UniqueRows<Exec>;
 
   const std::vector<std::uint32_t>& count_in_buckets(const Exec& exec, const Groups& groups);
-  void resize(const Exec& exec, const std::vector<Resize>& resizes);
+  void resize(const Exec& exec, const std::vector<KeyBucketResize>& resizes);
 
   KeyTableArrays<Exec> arrays_;
   LineArena<Exec> arena_;
@@ -177,7 +179,7 @@ class KeyTable {
   KeyGroupsWorkspace<Exec> groups_;
   Scratch<Exec, std::int64_t> found_{"shardmark::erased_slots"};
   Scratch<Exec, std::uint32_t> counts_{"shardmark::keys_by_bucket"};
-  Scratch<Exec, Resize> resizes_{"shardmark::resized_buckets"};
+  Scratch<Exec, KeyBucketResize> resizes_{"shardmark::resized_buckets"};
   std::vector<std::uint32_t> host_counts_;
 };
 
