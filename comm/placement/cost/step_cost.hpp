@@ -25,6 +25,7 @@ struct StepContext {
   std::int64_t groups = 1;        ///< of tables that travel one after the other while others compute
   bool prefetches = false;        ///< steps are prefetched
   bool at_home = false;           ///< vectors lie at home (may_lie_at_home()), as settled() finds
+  bool own_stays = false;         ///< what a rank sends itself is not copied (own_part_stays()), as settled() finds
   double dense_flops = 0.0;       ///< of the dense half, per sample, forward and backward
   double dense_parameters = 0.0;  ///< of the dense half, whose gradients are summed over all ranks
   /// Says for how many samples of the global batch a row stays in a cache after its last use; absent: it stays where it

@@ -127,7 +127,7 @@ class StripWork {
     // At home all gradients are copied as one array, past the caches: half the time of pieces.
     TableSums::add(home, Term::gradient_value, (sums_.step.at_home ? 1 : 2) * own);
     sums_.add_lines(home, Term::gradient_line, own / TableSums::values_of_line);
-    if (!sums_.step.at_home) {  // what it sends itself
+    if (!sums_.step.at_home && !sums_.step.own_stays) {  // what it sends itself
       sums_.add_outputs(owner, 2 * own);
       TableSums::add(owner, Term::gradient_value, 2 * own);
     }

@@ -68,6 +68,20 @@ TEST(StepCost, OfACopyOnEachOfTwoRanksByHand) {
   EXPECT_NEAR(seconds(step, Phase::update), 7 + 2 * (1 + 0.01 * 100 * 17 * 4 / 2), 1e-9);
 }
 
+TEST(StepCost, WhatARankSendsItselfIsCopiedOnlyInNarrowTypes) {
+  const OneTable one;
+  MachineModel machine = slow_machine();
+  at(machine.seconds, Term::gradient_value) = 1;
+  StepContext step = one.step(2);
+  // Rank 0 packs the gradients of its 4 samples.
+  EXPECT_NEAR(seconds(predict_step(step, machine, one.plan("table_wise", 2)), Phase::grad_dist), 2 * 64 + 1 + 2.56,
+              1e-9);
+  step.movement.wire = {ValueType::fp16, ValueType::fp16};
+  // It copies them to itself besides.
+  EXPECT_NEAR(seconds(predict_step(step, machine, one.plan("table_wise", 2)), Phase::grad_dist), 4 * 64 + 1 + 1.28,
+              1e-9);
+}
+
 TEST(StepCost, OneRankExchangesNothing) {
   const OneTable one;
   for (const Planner& planner : planners) {

@@ -121,7 +121,9 @@ TEST(EmulatedDevice, ReducesAndScans) {
     EXPECT_EQ(test::host(before), expected);
     EXPECT_EQ(sum, std::reduce(values.begin(), values.end()));
     EXPECT_EQ(total, sum);
-    if (count > 0) EXPECT_EQ(largest, values.back());
+    if (count > 0) {
+      EXPECT_EQ(largest, values.back());
+    }
   }
 }
 
