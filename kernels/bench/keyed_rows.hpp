@@ -41,17 +41,10 @@ struct KeyedRows {
 template <int Dim>
 void sum_found_rows(const DefaultSpace& exec, const KeyTableArrays<DefaultSpace>& table, const KeyedRows<Dim>& rows,
                     const ConstArray<DefaultSpace, std::int64_t>& keys, const Array<DefaultSpace, float>& sums) {
-  const auto n = static_cast<std::int64_t>(keys.extent(0));
-  Kokkos::parallel_for(
-      "shardmark::sum_found_rows",
-      static_range(exec, (n + keys_at_once<DefaultSpace> - 1) / keys_at_once<DefaultSpace>),
-      KOKKOS_LAMBDA(const std::int64_t block) {
-        const std::int64_t begin = block * keys_at_once<DefaultSpace>;
-        for_each_slot<DefaultSpace>(
-            table, keys, begin, Kokkos::min(n, begin + keys_at_once<DefaultSpace>),
-            [&](std::int64_t, std::int64_t slot) { rows.ask(slot); },
-            [&](std::int64_t i, std::int64_t slot) { sums(i) = rows.sum(slot); });
-      });
+  for_all_slots(
+      "shardmark::sum_found_rows", exec, table, keys,
+      KOKKOS_LAMBDA(std::int64_t, std::int64_t slot) { rows.ask(slot); },
+      KOKKOS_LAMBDA(std::int64_t i, std::int64_t slot) { sums(i) = rows.sum(slot); });
 }
 
 /// Finds every key, all of them distinct, and updates its row by a gradient: gradients [keys, Dim].
@@ -59,17 +52,10 @@ template <int Dim>
 void update_found_rows(const DefaultSpace& exec, const KeyTableArrays<DefaultSpace>& table, const KeyedRows<Dim>& rows,
                        const ConstArray<DefaultSpace, std::int64_t>& keys,
                        const ConstArray<DefaultSpace, float>& gradients) {
-  const auto n = static_cast<std::int64_t>(keys.extent(0));
-  Kokkos::parallel_for(
-      "shardmark::update_found_rows",
-      static_range(exec, (n + keys_at_once<DefaultSpace> - 1) / keys_at_once<DefaultSpace>),
-      KOKKOS_LAMBDA(const std::int64_t block) {
-        const std::int64_t begin = block * keys_at_once<DefaultSpace>;
-        for_each_slot<DefaultSpace>(
-            table, keys, begin, Kokkos::min(n, begin + keys_at_once<DefaultSpace>),
-            [&](std::int64_t, std::int64_t slot) { rows.ask_to_update(slot); },
-            [&](std::int64_t i, std::int64_t slot) { rows.update(slot, gradients.data() + i * Dim); });
-      });
+  for_all_slots(
+      "shardmark::update_found_rows", exec, table, keys,
+      KOKKOS_LAMBDA(std::int64_t, std::int64_t slot) { rows.ask_to_update(slot); },
+      KOKKOS_LAMBDA(std::int64_t i, std::int64_t slot) { rows.update(slot, gradients.data() + i * Dim); });
 }
 
 }  // namespace shardmark::kernels::bench

@@ -67,15 +67,9 @@ std::int64_t KeyTable<Exec>::bytes() const {
 template <class Exec>
 void find_keys(const Exec& exec, const KeyTableArrays<Exec>& table, const ConstArray<Exec, std::int64_t>& keys,
                const Array<Exec, std::int64_t>& slots) {
-  const auto n = static_cast<std::int64_t>(keys.extent(0));
-  Kokkos::parallel_for(
-      "shardmark::find_keys", static_range(exec, (n + keys_at_once<Exec> - 1) / keys_at_once<Exec>),
-      KOKKOS_LAMBDA(const std::int64_t block) {
-        const std::int64_t begin = block * keys_at_once<Exec>;
-        for_each_slot<Exec>(
-            table, keys, begin, Kokkos::min(n, begin + keys_at_once<Exec>),
-            [&](std::int64_t i, std::int64_t slot) { slots(i) = slot; }, [](std::int64_t, std::int64_t) {});
-      });
+  for_all_slots(
+      "shardmark::find_keys", exec, table, keys, KOKKOS_LAMBDA(std::int64_t i, std::int64_t slot) { slots(i) = slot; },
+      KOKKOS_LAMBDA(std::int64_t, std::int64_t){});
 }
 
 template <class Exec>

@@ -71,10 +71,19 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_slot(const KeyTableArrays<Exec>& table
   }
 }
 
-/// This is the number of keys that one index of a kernel takes in for_each_slot: a line of rows of a device, or enough
-/// for a processor to have requests on their way.
-template <class Exec>
-inline constexpr std::int64_t keys_at_once = in_host_memory<Exec> ? 1024 : 1;
+/// Calls found() and use(), which kernels can call, for all keys, as for_each_slot() does. An index of the kernel takes
+/// one key on a device, and on a processor enough to have requests on their way.
+template <class Exec, class Found, class Use>
+void for_all_slots(const std::string& label, const Exec& exec, const KeyTableArrays<Exec>& table,
+                   const ConstArray<Exec, std::int64_t>& keys, const Found& found, const Use& use) {
+  constexpr std::int64_t at_once = in_host_memory<Exec> ? 1024 : 1;
+  const auto n = static_cast<std::int64_t>(keys.extent(0));
+  Kokkos::parallel_for(
+      label, static_range(exec, (n + at_once - 1) / at_once), KOKKOS_LAMBDA(const std::int64_t block) {
+        const std::int64_t begin = block * at_once;
+        for_each_slot<Exec>(table, keys, begin, Kokkos::min(n, begin + at_once), found, use);
+      });
+}
 
 template <class Exec>
 struct KeyGroupsWorkspace {

@@ -37,17 +37,10 @@ std::unique_ptr<comm::Exchange> make_exchange(const comm::Communicator& comm, co
   return exchange;
 }
 
-bool serves_a_maximum(const Group& group) {
-  const auto& features = group.tables.features();
-  for (std::size_t f = 0; f < features.size(); ++f)
-    if (group.layout.served[f] && features[f].pooling == Pooling::max) return true;
-  return false;
-}
-
 /// Sets what follows from the layout and the modes. Collective.
 void complete(Group& group) {
   group.at_home = lie_at_home(group);
-  group.own_stays = placement::own_part_stays(group.config.movement.wire, serves_a_maximum(group));
+  group.own_stays = placement::own_part_stays(group.config.movement.wire, group.tables.features());
   group.counts_follow_ids = std::ranges::any_of(group.modes, [](placement::RowTransfer mode) {
     return mode == placement::RowTransfer::sparse_partials || mode == placement::RowTransfer::unique_rows;
   });

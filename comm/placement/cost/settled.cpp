@@ -81,7 +81,7 @@ StepContext settled(const StepContext& step, const MachineModel& machine, const 
     const bool even = layout.nodes() > 1 && layout.per_node > 1 && layout.ranks % layout.per_node == 0;
     if (even && node_is_cheaper(result, plan)) result.movement.dedup = Dedup::node;
   }
-  result.own_stays = own_part_stays(step.movement.wire, pools_by_max(step.features()));
+  result.own_stays = own_part_stays(step.movement.wire, step.features());
   result.at_home = may_lie_at_home(shape_of(step.exchange), step.layout().nodes(), step.groups, step.prefetches,
                                    step.movement.wire, step.features()) &&
                    sends_dense_partials(result, plan);

@@ -56,22 +56,19 @@ inline bool row_gradients_pay(double row_bytes, std::int64_t rows, std::int64_t 
   return row_bytes <= static_cast<double>(ring_bytes(rows * (dim + 1), ranks));
 }
 
-/// Returns whether one of the features is pooled by max.
-inline bool pools_by_max(std::span<const Feature> features) {
-  return std::ranges::find(features, Pooling::max, &Feature::pooling) != features.end();
-}
-
 /// Returns whether what a rank sends itself stays where it is received, of embeddings that travel as partial sums: only
 /// fp32 is sent as it lies, and the gradients of a maximum are found by what the lookup wrote, in an array of their
 /// own.
-inline bool own_part_stays(const WireTypes& wire, bool by_max) { return wire == WireTypes{} && !by_max; }
+inline bool own_part_stays(const WireTypes& wire, std::span<const Feature> features) {
+  return wire == WireTypes{} && std::ranges::find(features, Pooling::max, &Feature::pooling) == features.end();
+}
 
 /// Returns whether owners may write pooled embeddings where homes read them, and read gradients there: if they travel
 /// in one group, in fp32, in the step itself, not pooled by max, between ranks of one node that reach each other's
 /// memory. The caller must also know that all of them travel as dense_partials.
 inline bool may_lie_at_home(const ExchangeShape& exchange, int nodes, std::int64_t groups, bool prefetches,
                             const WireTypes& wire, std::span<const Feature> features) {
-  return exchange.by_loads && nodes == 1 && groups == 1 && !prefetches && own_part_stays(wire, pools_by_max(features));
+  return exchange.by_loads && nodes == 1 && groups == 1 && !prefetches && own_part_stays(wire, features);
 }
 
 /// Holds the bytes by which alternatives are compared. A rank adds what its own samples cause, one rank of each node
