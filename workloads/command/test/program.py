@@ -20,7 +20,8 @@ SHARDMARK = os.path.abspath(os.environ.get("SHARDMARK") or shutil.which("shardma
 MPIEXEC = shlex.split(os.environ.get("MPIEXEC", "mpiexec -n"))
 REPOSITORY = Path(__file__).resolve().parents[3]
 SECONDS = 60  # after so long it hangs
-SMALL = {"scale": "1/4096", "batch": 240, "steps": 1, "check": 1, "threads": 1, "machine": "off"}
+SMALL = {"scale": "1/4096", "batch": 240, "steps": 1, "check": 1, "threads": 1, "machine": "off",
+         "watchdog": SECONDS / 2}
 ALONE = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}  # or Open MPI waits for other ranks when the only one has failed
 PROGRESS = re.compile(r"shardmark: (preparing|calibrating|computing|checking|timed|timing|comparing|exchange \S+ is left out)\b")
 
@@ -38,6 +39,21 @@ class Outcome:
         return self.out.rstrip().rpartition("\n")[2].removesuffix(", DISTURBED")
 
 
+def processes():
+    """A line each: number, parent, state, the kernel's function it waits in, command."""
+    lines = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            status = dict(re.findall(r"(\w+):\s+(\S*)", (process / "status").read_text()))
+            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            waits = (process / "wchan").read_text()
+        except OSError:  # it has ended
+            continue
+        if words:
+            lines.append(f"{process.name} {status['PPid']} {status['State']} {waits} {words}")
+    return "\n".join(lines)
+
+
 def start(command, environment=None, memory=None, folder=None):
     """Runs `command` to its end, or fails after SECONDS; mpiexec is asked first, so that it can end its ranks."""
     if memory:
@@ -47,13 +63,14 @@ def start(command, environment=None, memory=None, folder=None):
     try:
         out, err = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
+        running = processes()
         process.send_signal(signal.SIGTERM)
         try:
-            process.communicate(timeout=10)
+            out, err = process.communicate(timeout=10)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.communicate()
-        raise AssertionError(f"hangs, no end after {SECONDS} s: {shlex.join(command)}") from None
+            out, err = process.communicate()
+        raise AssertionError(f"hangs, no end after {SECONDS} s: {shlex.join(command)}\n{out}{err}\n{running}") from None
     return Outcome(process.returncode, out, err)
 
 
