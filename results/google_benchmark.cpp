@@ -82,7 +82,8 @@ Launch google_benchmark_launch(const Json& json, const std::string& file, const 
     if (context.contains(key)) launch.context.emplace_back(key, text_of(context.at(key)));
   launch.revision = text_of(context.value("git_hash", Json("")));
   const auto rows = json.find("benchmarks");
-  if (rows == json.end() || !rows->is_array()) throw InputError(file + " has no list of benchmarks; measure again");
+  if (rows == json.end() || !rows->is_array())
+    throw InputError(file + " has no list of benchmarks: it is not of Google Benchmark; name a results file");
   CaseSamples samples;
   for (std::size_t i = 0; i < rows->size(); ++i) {
     const Row row((*rows)[i], fmt::format("{}: benchmarks[{}]", file, i));

@@ -53,6 +53,10 @@ Json parse_line(const std::string& line, const std::string& origin, bool cut_off
 /// Refuses another version of the format, whose fields would be misread.
 void require_known_format(const Json& environment, const std::string& origin) {
   const Json version = environment.value("format_version", Json());
+  if (version.is_null())
+    throw InputError(origin +
+                     ": no format_version: this is no file of run, compare or exchange; what scripts/measure "
+                     "wrote beside them, scripts/report shows");
   if (version != format_version)
     throw InputError(
         fmt::format("{}: format_version {}, and this program reads {}; measure again, or use the shardmark "
@@ -129,7 +133,10 @@ Results read_lines(std::istream& stream, const std::string& name) {
       throw InputError(origin + ": a second environment record; one file holds one run");
     if (number > 1 && kind != "case" && kind != "exchange")
       throw InputError(fmt::format("{}: neither a case nor an exchange{}", origin,
-                                   kind.empty() ? "" : fmt::format(", but a record '{}'", plain_kind(kind))));
+                                   kind.empty() ? ""
+                                                : fmt::format(", but a record '{}'; what scripts/measure wrote beside "
+                                                              "them, scripts/report shows",
+                                                              plain_kind(kind))));
     if (number == 2) kind_of_first = kind;
     if (number > 2 && kind != kind_of_first)
       throw InputError(fmt::format("{}: a record '{}' after one '{}'", origin, kind, kind_of_first));

@@ -134,8 +134,7 @@ class Ours : public System {
   }
   void insert(const Batch& batch) override {
     const auto slots = slots_.first(std::ssize(batch.keys));
-    table_->find(Exec(), batch.array, slots);
-    table_->insert(Exec(), batch.array, slots);
+    table_->find_or_insert(Exec(), batch.array, slots);
     most_bytes_ = std::max(most_bytes_, table_->bytes());
   }
   void find(const Batch& batch, const Memory& memory) override { table_->find(Exec(), batch.array, memory.slots); }

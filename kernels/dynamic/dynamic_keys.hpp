@@ -30,10 +30,8 @@ class DynamicKeys {
   /// Waits for the device.
   ConstArray<Exec, std::int64_t> bring(const Exec& exec, std::int64_t step, ConstArray<Exec, std::int64_t> keys,
                                        ConstArray<Exec, std::int64_t> uses, Array<Exec, std::int64_t> slots) {
-    table_.find(exec, keys, slots);
-    filter_.admit(exec, keys, uses, slots);
     const std::int64_t used = table_.slot_bound();
-    const auto added = table_.insert(exec, keys, slots);
+    const auto added = insert_admitted(exec, keys, uses, slots);
     reserve(exec, uses_, used, table_.slot_bound(), "shardmark::row_uses");
     forget_uses<Exec>(exec, added, slots, uses_);
     add_uses<Exec>(exec, step, slots, uses, uses_);
@@ -50,6 +48,14 @@ class DynamicKeys {
   }
 
  private:
+  ConstArray<Exec, std::int64_t> insert_admitted(const Exec& exec, ConstArray<Exec, std::int64_t> keys,
+                                                 ConstArray<Exec, std::int64_t> uses, Array<Exec, std::int64_t> slots) {
+    if (rules_.admission.kind == AdmissionKind::all) return table_.find_or_insert(exec, keys, slots);
+    table_.find(exec, keys, slots);
+    filter_.admit(exec, keys, uses, slots);
+    return table_.insert(exec, keys, slots);
+  }
+
   DynamicRules rules_;
   KeyTable<Exec> table_;
   KeyFilter<Exec> filter_;

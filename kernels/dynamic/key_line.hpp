@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/prefetch.hpp"
+#include "kernels/simd/lane_number.hpp"
 #include "reference/dynamic/key_buckets.hpp"
 
 namespace shardmark::kernels {
@@ -29,8 +30,12 @@ struct alignas(cache_line) KeyLine {
 
   /// Returns the way that holds the key, or -1. It compares all ways, without a branch for each.
   KOKKOS_FORCEINLINE_FUNCTION int way_of(std::int64_t key) const {
+#ifdef SHARDMARK_AVX512
+    std::uint32_t equal = _mm512_cmpeq_epi64_mask(_mm512_load_si512(this), _mm512_set1_epi64(key));
+#else
     std::uint32_t equal = 0;
     for (int way = 0; way < ways; ++way) equal |= static_cast<std::uint32_t>(keys[way] == key) << way;
+#endif
     equal &= (1U << held()) - 1;
     return equal == 0 ? -1 : Kokkos::Experimental::countr_zero_builtin(equal);
   }

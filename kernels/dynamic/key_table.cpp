@@ -101,37 +101,64 @@ const std::vector<std::uint32_t>& KeyTable<Exec>::count_in_buckets(const Exec& e
   return host_counts_;
 }
 
+/// Moves the keys of a bucket to other lines.
+template <class Exec>
+KOKKOS_FUNCTION void move_keys_of(const KeyTableArrays<Exec>& table, const KeyBucketResize& resize) {
+  KeyBucket& old = table.buckets(resize.bucket);
+  KeyBucket resized{resize.lines, resize.line_count, 0};
+  for (std::uint32_t line = 0; line < resized.line_count; ++line) resized.lines[line].counts = 0;
+  old.for_each([&](std::int64_t key, std::uint32_t slot) { resized.insert(table.mix.bits(key), key, slot); });
+  old = resized;
+}
+
 /// Moves the keys of buckets to other lines.
 template <class Exec, class Resizes>
 void move_keys(const Exec& exec, const KeyTableArrays<Exec>& table, const Resizes& resizes) {
   Kokkos::parallel_for(
       "shardmark::resize_buckets", dynamic_range(exec, static_cast<std::int64_t>(resizes.extent(0))),
-      KOKKOS_LAMBDA(const std::int64_t i) {
-        KeyBucket& old = table.buckets(resizes(i).bucket);
-        KeyBucket resized{resizes(i).lines, resizes(i).line_count, 0};
-        for (std::uint32_t line = 0; line < resized.line_count; ++line) resized.lines[line].counts = 0;
-        old.for_each([&](std::int64_t key, std::uint32_t slot) { resized.insert(table.mix.bits(key), key, slot); });
-        old = resized;
-      });
+      KOKKOS_LAMBDA(const std::int64_t i) { move_keys_of<Exec>(table, resizes(i)); });
 }
 
 template <class Exec>
 void KeyTable<Exec>::resize(const Exec& exec, const std::vector<KeyBucketResize>& resizes) {
   if (resizes.empty()) return;
   move_keys(exec, arrays_, resizes_.holding(exec, resizes));
-  for (const KeyBucketResize& now : resizes) {
-    Region& region = regions_[now.bucket];
-    if (region.lines != nullptr) arena_.give(region.lines, region.line_count);
-    region.lines = now.lines;
-    region.line_count = now.line_count;
-  }
+  for (const KeyBucketResize& now : resizes) moved(now);
 }
 
-/// Gives the keys of `groups` slots: the freed ones, the latest first, then those from next_slot on.
+/// Gives back the lines that a bucket had before.
+template <class Exec>
+void KeyTable<Exec>::moved(const KeyBucketResize& now) {
+  Region& region = regions_[now.bucket];
+  if (region.lines != nullptr) arena_.give(region.lines, region.line_count);
+  region.lines = now.lines;
+  region.line_count = now.line_count;
+}
+
+/// Takes lines for the keys that a bucket has by now.
+template <class Exec>
+KeyBucketResize KeyTable<Exec>::grown(std::int64_t bucket) {
+  const std::uint32_t lines = lines_for(bucket, regions_[bucket].keys);
+  return {bucket, arena_.take(lines), lines};
+}
+
+/// Gives the keys at these positions slots: the freed ones, the latest first, then those from next_slot on.
+template <class Exec>
+void give_slots(const Exec& exec, const ConstArray<Exec, std::int64_t>& positions,
+                const Array<Exec, std::uint32_t>& freed_slots, std::int64_t free_slots, std::int64_t next_slot,
+                const Array<Exec, std::int64_t>& slots) {
+  Kokkos::parallel_for(
+      "shardmark::give_slots", static_range(exec, static_cast<std::int64_t>(positions.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i) {
+        slots(positions(i)) =
+            i < free_slots ? std::int64_t{freed_slots(free_slots - 1 - i)} : next_slot + (i - free_slots);
+      });
+}
+
+/// Inserts the keys of `groups` with their slots.
 template <class Exec>
 void insert_groups(const Exec& exec, const KeyTableArrays<Exec>& table, const UniqueRows<Exec>& groups,
-                   const ConstArray<Exec, std::int64_t>& keys, const Array<Exec, std::uint32_t>& freed_slots,
-                   std::int64_t free_slots, std::int64_t next_slot, const Array<Exec, std::int64_t>& slots) {
+                   const ConstArray<Exec, std::int64_t>& keys, const Array<Exec, std::int64_t>& slots) {
   constexpr std::int64_t key_ahead = 64, line_ahead = 40, next_ahead = 12;
   for_each_group(
       "shardmark::insert_keys", exec, groups, KOKKOS_LAMBDA(std::int64_t bucket, std::int64_t begin, std::int64_t end) {
@@ -145,13 +172,15 @@ void insert_groups(const Exec& exec, const KeyTableArrays<Exec>& table, const Un
             prefetch_to_write(line + line->is_full());
           }
           const std::int64_t p = groups.position(i);
-          const std::int64_t slot =
-              i < free_slots ? std::int64_t{freed_slots(free_slots - 1 - i)} : next_slot + (i - free_slots);
-          at.insert(table.mix.bits(keys(p)), keys(p), static_cast<std::uint32_t>(slot));
-          slots(p) = slot;
+          at.insert(table.mix.bits(keys(p)), keys(p), static_cast<std::uint32_t>(slots(p)));
         }
         table.buckets(bucket).keys = at.keys;
       });
+}
+
+void require_slots(std::int64_t slots) {
+  if (slots > std::int64_t{std::numeric_limits<std::uint32_t>::max()})
+    throw InputError("a table of keys: more than 2^32 - 1 rows on one rank; use more ranks, or a capacity");
 }
 
 template <class Exec>
@@ -159,9 +188,10 @@ ConstArray<Exec, std::int64_t> KeyTable<Exec>::insert(const Exec& exec, ConstArr
                                                       Array<Exec, std::int64_t> slots) {
   const Groups groups = group_by_bucket<Exec>(exec, arrays_.mix, keys, slots, SlotsToSelect::missing, groups_);
   const std::int64_t count = groups.positions(), reused = Kokkos::min(count, free_slots_);
-  if (next_slot_ + count - reused > std::int64_t{std::numeric_limits<std::uint32_t>::max()})
-    throw InputError("a table of keys: more than 2^32 - 1 rows on one rank; use more ranks, or a capacity");
+  require_slots(next_slot_ + count - reused);
   if (count == 0) return {};
+  const ConstArray<Exec, std::int64_t> added = groups_.positions.first(count);
+  give_slots<Exec>(exec, added, freed_slots_, free_slots_, next_slot_, slots);
   const auto& more = count_in_buckets(exec, groups);
   std::vector<KeyBucketResize> growing;
   for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket) {
@@ -170,15 +200,59 @@ ConstArray<Exec, std::int64_t> KeyTable<Exec>::insert(const Exec& exec, ConstArr
     region.keys += more[bucket];
     if (region.keys <= region.line_count * most_keys_per_line) continue;
     moved_keys_ += held;
-    const std::uint32_t lines = lines_for(bucket, region.keys);
-    growing.push_back({bucket, arena_.take(lines), lines});
+    growing.push_back(grown(bucket));
   }
   resize(exec, growing);
-  insert_groups<Exec>(exec, arrays_, groups, keys, freed_slots_, free_slots_, next_slot_, slots);
+  insert_groups<Exec>(exec, arrays_, groups, keys, slots);
   keys_ += count;
   free_slots_ -= reused;
   next_slot_ += count - reused;
-  return groups_.positions.first(count);
+  return added;
+}
+
+/// Inserts a key that is not here, on a host. Returns its slot.
+template <class Exec>
+std::int64_t KeyTable<Exec>::insert_new(std::uint64_t bits, std::int64_t key) {
+  const std::int64_t bucket = KeyBuckets::bucket_of_bits(bits);
+  Region& region = regions_[bucket];
+  if (++region.keys > region.line_count * most_keys_per_line) {
+    moved_keys_ += region.keys - 1;
+    const KeyBucketResize now = grown(bucket);
+    move_keys_of<Exec>(arrays_, now);
+    moved(now);
+  }
+  const std::int64_t slot = free_slots_ > 0 ? std::int64_t{freed_slots_(--free_slots_)} : next_slot_++;
+  arrays_.buckets(bucket).insert(bits, key, static_cast<std::uint32_t>(slot));
+  ++keys_;
+  return slot;
+}
+
+template <class Exec>
+ConstArray<Exec, std::int64_t> KeyTable<Exec>::find_or_insert(const Exec& exec, ConstArray<Exec, std::int64_t> keys,
+                                                              Array<Exec, std::int64_t> slots) {
+  if constexpr (in_host_memory<Exec>)
+    if (exec.concurrency() == 1) {
+      const auto n = static_cast<std::int64_t>(keys.extent(0));
+      require_slots(next_slot_ + n);
+      const auto added = groups_.positions.first(n);
+      std::int64_t count = 0, i = 0;
+      const auto slot_of = [&](const KeyLine*, std::int64_t key) {  // lines move as buckets grow
+        const std::uint64_t bits = arrays_.mix.bits(key);
+        const KeyBucket& at = arrays_.bucket(bits);
+        const std::int64_t slot = arrays_.slot(at.lines + at.first_line(bits), key);
+        if (slot != no_slot) return slot;
+        added(count++) = i;
+        return insert_new(bits, key);
+      };
+      const auto found = [&](std::int64_t at, std::int64_t slot) {
+        slots(at) = slot;
+        i = at + 1;
+      };
+      for_each_slot<Exec>(arrays_, keys, 0, n, slot_of, found, [](std::int64_t, std::int64_t) {});
+      return Kokkos::subview(added, std::pair<std::int64_t, std::int64_t>(0, count));
+    }
+  find(exec, keys, slots);
+  return insert(exec, keys, slots);
 }
 
 /// Erases the keys of `groups`, and writes their slots behind the first free_slots of freed_slots.
@@ -221,13 +295,15 @@ void KeyTable<Exec>::erase(const Exec& exec, ConstArray<Exec, std::int64_t> keys
   resize(exec, shrinking);
 }
 
-#define KEY_TABLE_ON(Exec)                                                                                          \
-  SHARDMARK_INSTANCE(group_by_bucket<Exec>)                                                                         \
-  template KeyTable<Exec>::KeyTable(const KeyBuckets&);                                                             \
-  template std::int64_t KeyTable<Exec>::bytes() const;                                                              \
-  template void KeyTable<Exec>::find(const Exec&, ConstArray<Exec, std::int64_t>, Array<Exec, std::int64_t>) const; \
-  template ConstArray<Exec, std::int64_t> KeyTable<Exec>::insert(const Exec&, ConstArray<Exec, std::int64_t>,       \
-                                                                 Array<Exec, std::int64_t>);                        \
+#define KEY_TABLE_ON(Exec)                                                                                            \
+  SHARDMARK_INSTANCE(group_by_bucket<Exec>)                                                                           \
+  template KeyTable<Exec>::KeyTable(const KeyBuckets&);                                                               \
+  template std::int64_t KeyTable<Exec>::bytes() const;                                                                \
+  template void KeyTable<Exec>::find(const Exec&, ConstArray<Exec, std::int64_t>, Array<Exec, std::int64_t>) const;   \
+  template ConstArray<Exec, std::int64_t> KeyTable<Exec>::insert(const Exec&, ConstArray<Exec, std::int64_t>,         \
+                                                                 Array<Exec, std::int64_t>);                          \
+  template ConstArray<Exec, std::int64_t> KeyTable<Exec>::find_or_insert(const Exec&, ConstArray<Exec, std::int64_t>, \
+                                                                         Array<Exec, std::int64_t>);                  \
   template void KeyTable<Exec>::erase(const Exec&, ConstArray<Exec, std::int64_t>);
 SHARDMARK_ON_EACH_SPACE(KEY_TABLE_ON)
 

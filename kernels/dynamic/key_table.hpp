@@ -33,38 +33,46 @@ struct KeyTableArrays {
   }
 };
 
-/// Calls found(i, slot) and, 16 keys later, use(i, slot) for the keys [begin, end); slot: no_slot where a key is not in
-/// the table. Lines are prefetched 32 keys before they are read, 16 keys later also the next ones where keys have
-/// passed a full one; found() prefetches what use() needs. On a device a thread takes few keys, and there is nothing
-/// ahead.
-template <class Exec, class Found, class Use>
+/// Calls found(i, slot) and, a block of 16 keys later, use(i, slot) for the keys [begin, end); slot: what
+/// slot_of(first_line, key) returns, as that of KeyTableArrays. Lines are prefetched two blocks before they are read, a
+/// block later also the next ones where keys have passed a full one; found() prefetches what use() needs. On a device a
+/// thread takes few keys, and there is nothing ahead.
+template <class Exec, class SlotOf, class Found, class Use>
 KOKKOS_FORCEINLINE_FUNCTION void for_each_slot(const KeyTableArrays<Exec>& table,
                                                const ConstArray<Exec, std::int64_t>& keys, std::int64_t begin,
-                                               std::int64_t end, const Found& found, const Use& use) {
+                                               std::int64_t end, const SlotOf& slot_of, const Found& found,
+                                               const Use& use) {
   if constexpr (in_host_memory<Exec>) {
-    constexpr std::int64_t used = 16, next = 32, asked = 48;
-    const KeyLine* lines[asked - used];
-    std::int64_t slots[used];
-    const auto line = [&](std::int64_t i) __attribute__((always_inline))->const KeyLine * & {
-      return lines[static_cast<std::uint64_t>(i) % (asked - used)];
+    constexpr std::int64_t size = 16, ahead = 3;
+    const KeyLine* lines[ahead][size];
+    std::int64_t slots[2][size];
+    const std::int64_t blocks = (end - begin + size - 1) / size;
+    const auto each = [&](std::int64_t block, const auto& body) __attribute__((always_inline)) {
+      if (block < 0 || block >= blocks) return;
+      const std::int64_t first = begin + block * size;
+      if (first + size <= end)
+        for (std::int64_t k = 0; k < size; ++k) body(first + k, k);
+      else
+        for (std::int64_t k = 0; k < end - first; ++k) body(first + k, k);
     };
-    const auto slot = [&](std::int64_t i) __attribute__((always_inline))->std::int64_t& {
-      return slots[static_cast<std::uint64_t>(i) % used];
-    };
-    for (std::int64_t i = begin - asked; i < end; ++i) {
-      if (i >= begin) use(i, slot(i));
-      if (const std::int64_t at = i + used; at >= begin && at < end)
-        found(at, slot(at) = table.slot(line(at), keys(at)));
-      if (const std::int64_t at = i + next; at >= begin && at < end)
-        prefetch(line(at) + (line(at)->passed() > 0), cache_line);
-      if (const std::int64_t at = i + asked; at < end) {
-        line(at) = table.first_line(keys(at));
-        prefetch(line(at), cache_line);
-      }
+    for (std::int64_t block = -ahead; block < blocks; ++block) {
+      each(block, [&](std::int64_t i, std::int64_t k) { use(i, slots[block & 1][k]); });
+      each(block + 1, [&](std::int64_t i, std::int64_t k) {
+        found(i, slots[(block + 1) & 1][k] = slot_of(lines[(block + 1) % ahead][k], keys(i)));
+      });
+      each(block + 2, [&](std::int64_t, std::int64_t k) {
+        const KeyLine* const line = lines[(block + 2) % ahead][k];
+        prefetch(line + (line->passed() > 0), cache_line);
+      });
+      each(block + 3, [&](std::int64_t i, std::int64_t k) {
+        const KeyLine* const line = table.first_line(keys(i));
+        lines[(block + 3) % ahead][k] = line;
+        prefetch(line, cache_line);
+      });
     }
   } else {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t slot = table.slot(table.first_line(keys(i)), keys(i));
+      const std::int64_t slot = slot_of(table.first_line(keys(i)), keys(i));
       found(i, slot);
       use(i, slot);
     }
@@ -81,7 +89,8 @@ void for_all_slots(const std::string& label, const Exec& exec, const KeyTableArr
   Kokkos::parallel_for(
       label, static_range(exec, (n + at_once - 1) / at_once), KOKKOS_LAMBDA(const std::int64_t block) {
         const std::int64_t begin = block * at_once;
-        for_each_slot<Exec>(table, keys, begin, Kokkos::min(n, begin + at_once), found, use);
+        const auto slot_of = [&](const KeyLine* line, std::int64_t key) { return table.slot(line, key); };
+        for_each_slot<Exec>(table, keys, begin, Kokkos::min(n, begin + at_once), slot_of, found, use);
       });
 }
 
@@ -164,6 +173,11 @@ class KeyTable {
   ConstArray<Exec, std::int64_t> insert(const Exec& exec, ConstArray<Exec, std::int64_t> keys,
                                         Array<Exec, std::int64_t> slots);
 
+  /// Does what find() and insert() do, of keys that are distinct; at once where one thread of a host does. A table is
+  /// the same however it came about.
+  ConstArray<Exec, std::int64_t> find_or_insert(const Exec& exec, ConstArray<Exec, std::int64_t> keys,
+                                                Array<Exec, std::int64_t> slots);
+
   /// Erases those of the keys, distinct, that are in the table. Waits for the device.
   void erase(const Exec& exec, ConstArray<Exec, std::int64_t> keys);
 
@@ -177,6 +191,9 @@ class KeyTable {
 
   const std::vector<std::uint32_t>& count_in_buckets(const Exec& exec, const Groups& groups);
   void resize(const Exec& exec, const std::vector<KeyBucketResize>& resizes);
+  KeyBucketResize grown(std::int64_t bucket);
+  void moved(const KeyBucketResize& now);
+  std::int64_t insert_new(std::uint64_t bits, std::int64_t key);
 
   KeyTableArrays<Exec> arrays_;
   LineArena<Exec> arena_;

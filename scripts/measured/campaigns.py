@@ -48,7 +48,7 @@ SMALL_TRAINS = ("--steps", "2", "--batch", "32", "--scale", "1/1000", "--batches
 TRAIN_PARTS = (
     Part("uniform", FBTT, SMALL_TRAINS),
     Part("zipf", (*FBTT, *ZIPF), SMALL_TRAINS),
-    Part("drift", (*FBTT, *ZIPF, "--ids.drift", "1000", "--batches", "16"), SMALL_TRAINS),
+    Part("drift", (*FBTT, *ZIPF, "--ids.shift", "1000", "--batches", "16"), SMALL_TRAINS),
     # Copies of all rows on each rank take 17 GB.
     *(Part(f"rows{divisor}", (*TRAINS, "16", "--plan", "table_wise" if divisor == 1 else
                               "table_wise,data_parallel", "--scale", f"1/{divisor}"), SMALL_TRAINS)

@@ -19,12 +19,11 @@ namespace {
 
 class GeneratedBatches : public BatchSource {
  public:
-  explicit GeneratedBatches(const RunOptions& options) : options_(options) {}
+  explicit GeneratedBatches(const RunOptions& options) : options_(options), ids_(options.workload, options.seed) {}
 
   datasets::Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
     const Workload& workload = options_.workload;
-    datasets::Samples samples{
-        .batch = generate_batch(workload, options_.seed, step, first, count), .dense = {}, .labels = {}};
+    datasets::Samples samples{.batch = ids_.batch(step, first, count), .dense = {}, .labels = {}};
     if (options_.dense.kind != DenseKind::none) add_learnable(options_, step * workload.global_batch + first, samples);
     return samples;
   }
@@ -32,6 +31,7 @@ class GeneratedBatches : public BatchSource {
 
  private:
   const RunOptions& options_;
+  IdGenerator ids_;
 };
 
 class StoredBatches : public BatchSource {

@@ -2,9 +2,9 @@
 #include "workloads/batches/id_generator.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "reference/counter_random.hpp"
+#include "workloads/batches/permute.hpp"
 
 namespace shardmark::workloads {
 
@@ -21,22 +21,6 @@ std::int64_t draw_uniform(double r, std::int64_t rows) {
   return std::min(static_cast<std::int64_t>(r * static_cast<double>(rows)), rows - 1);
 }
 
-std::int64_t permute(std::uint64_t seed, std::int64_t rows, std::int64_t id) {
-  const auto half_bits = (std::bit_width(static_cast<std::uint64_t>(rows - 1)) + 1) / 2;
-  const std::uint64_t mask = (std::uint64_t{1} << half_bits) - 1;
-  auto x = static_cast<std::uint64_t>(id);
-  do {
-    std::uint64_t left = x >> half_bits, right = x & mask;
-    for (int round = 0; round < 4; ++round) {
-      const std::uint64_t next = left ^ (random_bits(seed, round, right) & mask);
-      left = right;
-      right = next;
-    }
-    x = left << half_bits | right;
-  } while (x >= static_cast<std::uint64_t>(rows));
-  return static_cast<std::int64_t>(x);
-}
-
 namespace {
 
 enum class Draw : int { length, id, weight, segments };
@@ -51,12 +35,6 @@ std::int64_t draw(const IdSpec& ids, double r, std::int64_t rows) {
   return 0;
 }
 
-/// Returns the id after `step` moves by `drift` rows.
-std::int64_t drifted(std::int64_t id, std::int64_t drift, std::int64_t step, std::int64_t rows) {
-  __extension__ using Wide = __int128;
-  return static_cast<std::int64_t>((Wide{drift} * step + id) % rows);
-}
-
 std::uint64_t bits(std::uint64_t seed, std::int64_t step, std::int64_t feature, std::int64_t sample, Draw what,
                    std::int64_t position) {
   return random_bits(seed ^ 0x6964735f67656e73ULL, step, feature, sample, static_cast<int>(what), position);
@@ -69,8 +47,8 @@ std::int64_t drawn_length(bool ragged, std::uint64_t random, std::int64_t number
 
 }  // namespace
 
-Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
-                     std::int64_t count) {
+Batch IdGenerator::batch(std::int64_t step, std::int64_t first, std::int64_t count) const {
+  const Workload& workload = workload_;
   Batch batch{
       .samples = count, .features = std::ssize(workload.features), .offsets = {0}, .indices = {}, .weights = {}};
   batch.offsets.reserve(batch.bags() + 1);
@@ -78,24 +56,27 @@ Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t 
   const auto is_nested = [](const Feature& feature) { return feature.segments > 0; };
   const bool any_nested = std::ranges::any_of(workload.features, is_nested);
   if (any_nested) batch.first_segment = batch.segment_offsets = {0};
+  const IdMotion::InBatch here = motion_.in_batch(step);
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const Feature& feature = workload.features[f];
     const std::int64_t rows = workload.tables[feature.table].rows;
     const std::int64_t of_segment = is_nested(feature) ? feature.hotness / feature.segments : feature.hotness;
     for (std::int64_t sample = first; sample < first + count; ++sample) {
+      const std::int64_t drawn_in = motion_.drawn_in(step, f, sample);
+      const auto drawn_bits = [&](Draw what, std::int64_t position) {
+        return bits(seed_, drawn_in, f, sample, what, position);
+      };
       const std::int64_t segments =
-          is_nested(feature) ? drawn_length(ragged, bits(seed, step, f, sample, Draw::segments, 0), feature.segments)
-                             : 1;
+          is_nested(feature) ? drawn_length(ragged, drawn_bits(Draw::segments, 0), feature.segments) : 1;
       std::int64_t i = 0;
       for (std::int64_t k = 0; k < segments; ++k) {
-        const std::int64_t end = i + drawn_length(ragged, bits(seed, step, f, sample, Draw::length, k), of_segment);
+        const std::int64_t end = i + drawn_length(ragged, drawn_bits(Draw::length, k), of_segment);
         for (; i < end; ++i) {
-          const std::int64_t drawn = draw(workload.ids, unit_interval(bits(seed, step, f, sample, Draw::id, i)), rows);
-          const std::int64_t id = drifted(drawn, workload.ids.drift, step, rows);
-          batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed, feature.table), rows, id) : id);
+          const std::int64_t drawn = draw(workload.ids, unit_interval(drawn_bits(Draw::id, i)), rows);
+          const std::int64_t id = here.row(feature.table, drawn);
+          batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed_, feature.table), rows, id) : id);
           if (workload.ids.weighted)
-            batch.weights.push_back(0.25F *
-                                    static_cast<float>(1 + (bits(seed, step, f, sample, Draw::weight, i) >> 61)));
+            batch.weights.push_back(0.25F * static_cast<float>(1 + (drawn_bits(Draw::weight, i) >> 61)));
         }
         if (any_nested) batch.segment_offsets.push_back(batch.nnz());
       }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "reference/batch.hpp"
+#include "workloads/batches/id_motion.hpp"
 #include "workloads/cases/spec.hpp"
 
 namespace shardmark::workloads {
@@ -14,16 +15,24 @@ namespace shardmark::workloads {
 std::int64_t draw_power_law(double r, std::int64_t rows, double alpha);
 std::int64_t draw_uniform(double r, std::int64_t rows);
 
-/// Permutes ids by a seeded bijection of [0, rows), without a table: a Feistel network on the next even number of bits,
-/// walked until it falls inside (Black and Rogaway, CT-RSA 2002).
-std::int64_t permute(std::uint64_t seed, std::int64_t rows, std::int64_t id);
+/// Generates batches. Draws are keyed (seed, step, feature, sample): the same ids for any number of ranks. A sample
+/// holds `hotness` ids, or 0 to 2 x hotness of them when the lengths are ragged; ids may repeat. Nested ids are in
+/// `segments` segments of hotness / segments ids, or when ragged in 0 to twice as many, each of 0 to twice as many.
+/// With a shift of n rows, row i of batch 0 is row i + n step, modulo the rows, of batch `step`; IdMotion says what
+/// drift and overlap do. Rows are then scattered where ids are shuffled. Weights are multiples of 1/4 in (0, 2].
+class IdGenerator {
+ public:
+  /// The workload must outlive the object.
+  IdGenerator(const Workload& workload, std::uint64_t seed)
+      : workload_(workload), seed_(seed), motion_(workload, seed) {}
 
-/// Generates samples [first, first + count) of global batch number `step`, keyed (seed, step, feature, sample): the
-/// same ids for any number of ranks. A sample holds `hotness` ids, or 0 to 2 x hotness of them when the lengths are
-/// ragged; ids may repeat. Nested ids are in `segments` segments of hotness / segments ids, or when ragged in 0 to
-/// twice as many, each of 0 to twice as many. With a drift of n rows, row i of batch 0 is row i + n step, modulo the
-/// rows, of batch `step`; rows are then scattered where ids are shuffled. Weights are multiples of 1/4 in (0, 2].
-Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
-                     std::int64_t count);
+  /// Returns samples [first, first + count) of global batch number `step`.
+  Batch batch(std::int64_t step, std::int64_t first, std::int64_t count) const;
+
+ private:
+  const Workload& workload_;
+  std::uint64_t seed_;
+  IdMotion motion_;
+};
 
 }  // namespace shardmark::workloads

@@ -48,7 +48,7 @@ void read(const std::string& text, const NumberRule& rule, T& value) {
       return number_in<T>(text);
   }();
   const auto size = number ? static_cast<double>(*number) : NAN;
-  if (!std::isfinite(size) || size < rule.least || (rule.above && size == rule.least))
+  if (!std::isfinite(size) || size < rule.least || size > rule.most || (rule.above && size == rule.least))
     throw InputError(fmt::format("'{}' is not {}", text, rule.text()));
   value = *number;
 }

@@ -71,6 +71,34 @@ Option above_zero(Option option, std::string_view rule) {
   return option;
 }
 
+/// Makes --drift SHARE/BATCHES.
+Option drift() {
+  Option option =
+      option_of(OptionGroup::ids, "drift",
+                "share of the ids that exchange their rows, hot or not, and every how many batches", &IdSpec::shift);
+  option.value_name = "SHARE/N";
+  option.valid = "none, or a share from 0 to 1 and a number of batches, such as 0.1/8";
+  option.number.reset();
+  option.examples = {"none", "0.1/8", "0.5/1"};
+  option.set = [](RunOptions& run, Case&, const std::string& text) {
+    Drift& drift = run.workload.ids.drift;
+    drift = {};
+    if (text == "none") return;
+    const std::size_t slash = text.find('/');
+    const auto share = number_in<double>(std::string_view(text).substr(0, slash));
+    const auto every = slash == text.npos ? std::nullopt : whole_number_in(text.substr(slash + 1));
+    if (!share || !every || !(*share >= 0.0 && *share <= 1.0) || *every < 1)
+      throw InputError(
+          fmt::format("'{}' is not none, or a share from 0 to 1 and a number of batches, such as 0.1/8", text));
+    drift = {*share, *every};
+  };
+  option.get = [](const RunOptions& run, const Case&) {
+    const Drift& drift = run.workload.ids.drift;
+    return option_values::Json(drift.on() ? fmt::format("{}/{}", drift.share, drift.every) : "none");
+  };
+  return option;
+}
+
 std::vector<Option> table() {
   using enum OptionGroup;
   return {
@@ -171,7 +199,10 @@ std::vector<Option> table() {
       option_of(ids, "ids.ragged", "whether samples have 0 to 2 x hotness ids", &IdSpec::ragged),
       option_of(ids, "ids.shuffled", "whether hot ids are scattered over the table", &IdSpec::shuffled),
       option_of(ids, "ids.weighted", "whether there is a weight per id", &IdSpec::weighted),
-      option_of(ids, "ids.drift", "rows by which ids move from one batch to the next, modulo the rows", &IdSpec::drift),
+      option_of(ids, "ids.shift", "rows by which ids move from one batch to the next, modulo the rows", &IdSpec::shift),
+      drift(),
+      option_of(ids, "overlap", "share of the distinct rows of a batch that the batch before has too; law: as drawn",
+                &IdSpec::overlap, {.word = "law", .most = 1.0}),
 
       option_of(run, "dense", "the model behind the embeddings, with the layers of the workload's spec",
                 &DenseOptions::kind),

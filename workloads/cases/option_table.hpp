@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -38,6 +39,7 @@ struct NumberRule {
   double least = 0.0;
   bool above = false;  ///< `least` itself is too small
   std::string_view word = {};
+  double most = std::numeric_limits<double>::infinity();
 
   std::string text() const;
   /// Returns the same text for each number of a list.
@@ -64,6 +66,8 @@ struct Option {
   std::string_view what = {};               ///< what the named values are: "value type"
   std::vector<NamedValue> values = {};      ///< what `all` stands for in compare; empty for numbers and texts
   std::optional<NumberOption> number = {};  ///< where it takes numbers
+  /// Holds texts that it takes, where they are neither names nor numbers; the first: without effect.
+  std::vector<std::string_view> examples = {};
   bool several = false;                     ///< it is of a Case: compare tries several values
   std::vector<std::string_view> sets = {};  ///< the options that this one sets at once; it then has no `get`
   /// Sets the option. Throws InputError that names what is wrong with the text.

@@ -74,8 +74,9 @@ std::vector<Case> each_with(const std::vector<Case>& cases, const GivenOption& g
 }  // namespace
 
 std::string NumberRule::text() const {
-  return fmt::format("{}a number {} {}", word.empty() ? "" : fmt::format("{} or ", word),
-                     above ? "above" : "of at least", least);
+  const std::string or_word = word.empty() ? "" : fmt::format("{} or ", word);
+  if (std::isfinite(most)) return fmt::format("{}a number from {} to {}", or_word, least, most);
+  return fmt::format("{}a number {} {}", or_word, above ? "above" : "of at least", least);
 }
 
 std::string NumberRule::list_text() const {

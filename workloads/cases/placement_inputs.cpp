@@ -5,7 +5,7 @@ namespace shardmark::workloads {
 
 placement::IdStatistics id_statistics_of(const IdSpec& ids) {
   return {.alpha = ids.distribution == IdDistribution::power_law ? ids.alpha : 0.0,
-          .scattered = ids.shuffled || ids.drift > 0,
+          .scattered = ids.shuffled || ids.shift > 0 || ids.drift.on(),
           .ragged = ids.ragged};
 }
 

@@ -53,8 +53,17 @@ void keys_of(Keys& keys, IdSpec& ids) {
   keys.may("shuffled", ids.shuffled, "hot rows are scattered over the table; else row 0 is the hottest");
   keys.may("ragged", ids.ragged, "samples have 0 to 2 x hotness ids; else always hotness");
   keys.may("weighted", ids.weighted, "every id has a weight");
-  keys.unless(std::int64_t{0}, "drift", ids.drift, "rows by which all ids move from one batch to the next", "rows");
-  keys.at_least(0, "drift", ids.drift);
+  keys.unless(std::int64_t{0}, "shift", ids.shift, "rows by which all ids move from one batch to the next", "rows");
+  keys.at_least(0, "shift", ids.shift);
+  keys.unless(0.0, "drift_share", ids.drift.share,
+              "share of the ids that exchange their rows every drift_every batches");
+  keys.share("drift_share", ids.drift.share);
+  keys.unless(std::int64_t{1}, "drift_every", ids.drift.every, "batches from one exchange of rows to the next",
+              "batches");
+  keys.at_least(1, "drift_every", ids.drift.every);
+  keys.may("overlap", ids.overlap,
+           "share of the distinct rows of a batch that the batch before has too; else that of the law");
+  keys.share("overlap", ids.overlap.value_or(0.0));
 }
 
 void keys_of(Keys& keys, PublishedStep& step) {

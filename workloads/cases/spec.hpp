@@ -24,6 +24,15 @@ inline constexpr std::array id_distributions{
 };
 constexpr auto choices_of(IdDistribution) { return Choices{"distribution", id_distributions}; }
 
+/// Says that a share of the ids, 0 to 1, hot or not, exchange their rows every so many batches.
+struct Drift {
+  double share = 0.0;
+  std::int64_t every = 1;
+
+  bool on() const { return share > 0.0; }
+  bool operator==(const Drift&) const = default;
+};
+
 /// Configures how a generator draws ids.
 struct IdSpec {
   IdDistribution distribution = IdDistribution::power_law;
@@ -31,7 +40,10 @@ struct IdSpec {
   bool shuffled = false;   ///< hot ids scattered over the table by a seeded permutation instead of 0 being the hottest
   bool ragged = false;     ///< 0 to 2 x hotness ids, and segments, per sample instead of always as many
   bool weighted = false;   ///< draw a weight per id too
-  std::int64_t drift = 0;  ///< rows by which all ids move from one batch to the next, modulo the rows of the table
+  std::int64_t shift = 0;  ///< rows by which all ids move from one batch to the next, modulo the rows of the table
+  Drift drift = {};
+  /// Is how many of the distinct rows of a batch the batch before has too, 0 to 1, by table; absent: as the law has it.
+  std::optional<double> overlap = {};
 };
 
 /// Describes a batch and the tables that it reads: specs/<name>.json, or a file of the user's in the same format.

@@ -93,6 +93,15 @@ class Keys {
       fail(key, fmt::format("\"{}\" must be at least 0, got {}", key, member));
   }
 
+  void share(const std::string& key, double member) {
+    if (does_ == Does::describes) {
+      described_.back().least = 0;
+      described_.back().most = 1;
+    } else if (!(member >= 0.0 && member <= 1.0)) {
+      fail(key, fmt::format("\"{}\" must be from 0 to 1, got {}", key, member));
+    }
+  }
+
   void within(std::int64_t least, std::int64_t most, const std::string& key, std::int64_t member) {
     at_least(least, key, member);
     if (does_ == Does::describes)

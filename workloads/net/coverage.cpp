@@ -45,6 +45,7 @@ std::string value_class(const Option& option, const Json& value) {
   if (!option.values.empty()) return without_number(text);
   if (option.valid == "true, false") return text;
   if (option.number) return text == option.number->rule.word ? text : "number";
+  if (!option.examples.empty()) return text == option.examples.front() ? text : "text";
   return text.empty() ? "none" : "file";
 }
 
@@ -72,6 +73,8 @@ std::set<std::string> all_values() {
     if (option.number) all.insert(fmt::format("{}=number", option.name));
     if (option.number && !option.number->rule.word.empty())
       all.insert(fmt::format("{}={}", option.name, option.number->rule.word));
+    if (!option.examples.empty())
+      all.insert({fmt::format("{}={}", option.name, option.examples.front()), fmt::format("{}=text", option.name)});
     if (option.valid == "true, false")
       all.insert({fmt::format("{}=true", option.name), fmt::format("{}=false", option.name)});
   }

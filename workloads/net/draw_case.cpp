@@ -29,7 +29,7 @@ std::string draw_whole(Draw& draw, const NumberRule& rule) {
 std::string draw_real(Draw& draw, const NumberRule& rule, const Json& usual) {
   const double number = usual.is_number() && usual.get<double>() > 0.0 ? usual.get<double>() : 0.5;
   const double factor = draw.of({1.0, 0.5, 0.25, 0.125, rule.least == 0.0 && !rule.above ? 0.0 : 1.0});
-  return fmt::format("{:g}", std::max(rule.least, number * factor));
+  return fmt::format("{:g}", std::clamp(number * factor, rule.least, rule.most));
 }
 
 /// Returns how often an option is given, where it may be of use.
@@ -69,6 +69,7 @@ std::string draw_value(Draw& draw, const Option& option, const Json& usual, cons
     return name;
   }
   if (const auto of_option = files.find(option.name); of_option != files.end()) return draw.of(of_option->second);
+  if (!option.examples.empty()) return std::string(draw.of(option.examples));
   if (!option.number) return draw.chance(0.5) ? "true" : "false";
   const auto& [rule, whole, list] = *option.number;
   if (!rule.word.empty() && draw.chance(0.3)) return std::string(rule.word);

@@ -69,7 +69,9 @@ IdSpec draw_ids(Draw& draw) {
   ids.shuffled = draw.chance(0.3);
   ids.ragged = draw.chance(0.4);
   ids.weighted = draw.chance(0.3);
-  if (draw.chance(0.2)) ids.drift = draw.log_whole(1, 100);
+  if (draw.chance(0.2)) ids.shift = draw.log_whole(1, 100);
+  if (draw.chance(0.2)) ids.drift = {draw.of({0.01, 0.1, 0.5, 1.0}), draw.log_whole(1, 4)};
+  if (draw.chance(0.2)) ids.overlap = draw.of({0.0, 0.1, 0.5, 0.9, 1.0});
   return ids;
 }
 

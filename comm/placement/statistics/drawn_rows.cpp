@@ -95,6 +95,22 @@ class DrawnRows : public RowDistribution {
     return sums_.of(rows, samples, named);
   }
 
+  double repeated(std::int64_t samples, double kept) const {
+    const auto n = static_cast<double>(samples);
+    const auto named_twice = [&](double row) {
+      const double p = law_(row);
+      double missed = 0.0, missed_if_one_missed = 0.0;
+      for (const Feature& feature : features_) {
+        const double of_sample = log_missed_by_sample(feature, p, ids_.ragged);
+        missed += of_sample;
+        missed_if_one_missed += std::log1p((1.0 - kept) * std::expm1(of_sample));
+      }
+      return -std::expm1(n * missed) + std::exp(n * missed) * std::expm1(n * missed_if_one_missed);
+    };
+    if (ids_.alpha == 0.0) return static_cast<double>(rows_) * named_twice(0.0);
+    return sums_.of({0, rows_, 1}, samples, named_twice);
+  }
+
   double touched(std::size_t feature, double mass) const override {
     const Feature& of = features_[feature];
     return -std::expm1(of.segment_rank == 0 ? log_missed_by_sample(of, mass, ids_.ragged)
@@ -128,6 +144,11 @@ class DrawnRows : public RowDistribution {
 std::unique_ptr<RowDistribution> drawn_rows(std::int64_t rows, std::span<const Feature> features,
                                             const IdStatistics& ids) {
   return std::make_unique<DrawnRows>(rows, features, ids);
+}
+
+double repeated_rows(std::int64_t rows, std::span<const Feature> features, const IdStatistics& ids,
+                     std::int64_t samples, double kept) {
+  return DrawnRows(rows, features, ids).repeated(samples, kept);
 }
 
 }  // namespace shardmark::placement

@@ -39,4 +39,11 @@ class RowDistribution {
 std::unique_ptr<RowDistribution> drawn_rows(std::int64_t rows, std::span<const Feature> features,
                                             const IdStatistics& ids);
 
+/// Returns how many rows a batch of that many samples and the one before are both expected to name, where each bag of a
+/// sample is that of the batch before with probability `kept`, and drawn anew otherwise. A row that a bag misses with
+/// probability m is missed by both bags with kept m + (1 - kept) m^2, by neither batch with the product of that over
+/// all bags.
+double repeated_rows(std::int64_t rows, std::span<const Feature> features, const IdStatistics& ids,
+                     std::int64_t samples, double kept);
+
 }  // namespace shardmark::placement

@@ -207,7 +207,8 @@ TEST_F(JsonLines, TheOrderOfRecordsIsChecked) {
   EXPECT_EQ(error_of("[1]\n"), "a.jsonl:1: the first line is not an environment record; name a results file (.jsonl)");
   EXPECT_EQ(error_of(header + line + header), "a.jsonl:3: a second environment record; one file holds one run");
   EXPECT_EQ(error_of(header + "{\"record\":\"ceiling\"}\n"),
-            "a.jsonl:2: neither a case nor an exchange, but a record 'ceiling'");
+            "a.jsonl:2: neither a case nor an exchange, but a record 'ceiling'; what scripts/measure wrote beside "
+            "them, scripts/report shows");
   EXPECT_EQ(error_of(header + "{\"record\":7}\n"), "a.jsonl:2: neither a case nor an exchange");
   const std::string exchange =
       to_json(ExchangeRecord{.skew = "uniform", .exchange = "auto", .time_ms = {.median = 1, .n = 1}}).dump();
@@ -227,9 +228,9 @@ TEST_F(JsonLines, AnotherVersionOfTheFormatIsRefused) {
             "a.jsonl:1: format_version \"2\\n\", and this program reads 2; measure again, or use the shardmark that "
             "wrote it");
   environment.erase("format_version");
-  EXPECT_EQ(
-      error_of(environment.dump() + '\n' + line),
-      "a.jsonl:1: format_version null, and this program reads 2; measure again, or use the shardmark that wrote it");
+  EXPECT_EQ(error_of(environment.dump() + '\n' + line),
+            "a.jsonl:1: no format_version: this is no file of run, compare or exchange; what scripts/measure wrote "
+            "beside them, scripts/report shows");
 }
 
 TEST_F(JsonLines, WhatARunLeftBehindIsNamed) {

@@ -131,7 +131,8 @@ TEST_F(LaunchFile, broken_files_are_named_with_the_line) {
   EXPECT_EQ(refusal(file_of("")), file + " is empty; measure again");
   EXPECT_EQ(refusal(file_of("{\n  \"context\": {},\n  oops\n}")), file + ":3: not valid JSON; measure again");
   EXPECT_EQ(refusal(file_of("[\n1]")), file + ":1: neither a results file nor one of Google Benchmark");
-  EXPECT_EQ(refusal(file_of("{\n\"a\": 1}")), file + " has no list of benchmarks; measure again");
+  EXPECT_EQ(refusal(file_of("{\n\"a\": 1}")),
+            file + " has no list of benchmarks: it is not of Google Benchmark; name a results file");
   EXPECT_EQ(refusal(file_of("{\n\"benchmarks\": [3]}")), file + ": benchmarks[0] is not an object; measure again");
   EXPECT_EQ(refusal(file_of("{\n\"benchmarks\": []}")), file + " holds no case; measure again");
   EXPECT_EQ(refusal(file_of("{\n\"benchmarks\": [], \"context\": 3}")), file + " holds no case; measure again");

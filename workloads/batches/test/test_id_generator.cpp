@@ -5,9 +5,15 @@
 
 #include "reference/counter_random.hpp"
 #include "workloads/batches/id_generator.hpp"
+#include "workloads/batches/permute.hpp"
 
 namespace shardmark::workloads {
 namespace {
+
+Batch generate_batch(const Workload& workload, std::uint64_t seed, std::int64_t step, std::int64_t first,
+                     std::int64_t count) {
+  return IdGenerator(workload, seed).batch(step, first, count);
+}
 
 Workload two_features(bool ragged) {
   Workload workload;
@@ -106,15 +112,15 @@ TEST(IdGenerator, RaggedSegmentsAreUpToTwiceAsManyAndAsLong) {
   EXPECT_EQ(part.indices, expected.indices);
 }
 
-TEST(IdGenerator, DriftMovesTheHotRowsFromBatchToBatch) {
+TEST(IdGenerator, ShiftMovesTheHotRowsFromBatchToBatch) {
   Workload workload = two_features(true);
   const auto rows = rows_of_features(workload);
   for (const bool shuffled : {false, true})
     for (const std::int64_t step : {0, 1, 7, 1000000}) {
       workload.ids.shuffled = shuffled;
-      workload.ids.drift = 0;
+      workload.ids.shift = 0;
       const Batch still = generate_batch(workload, 3, step, 0, 100);
-      workload.ids.drift = 130;
+      workload.ids.shift = 130;
       const Batch moved = generate_batch(workload, 3, step, 0, 100);
       EXPECT_EQ(still.offsets, moved.offsets);
       EXPECT_EQ(still.weights, moved.weights);
@@ -132,8 +138,82 @@ TEST(IdGenerator, DriftMovesTheHotRowsFromBatchToBatch) {
         }
     }
   workload.tables.front().rows = std::numeric_limits<std::int64_t>::max() / 2;
-  workload.ids.drift = workload.tables.front().rows - 1;
+  workload.ids.shift = workload.tables.front().rows - 1;
   EXPECT_NO_THROW(check_batch(generate_batch(workload, 3, 1000, 0, 100), rows_of_features(workload)));
+}
+
+TEST(IdGenerator, PermutedBackIsTheInverse) {
+  for (const std::int64_t rows : {1, 2, 3, 17, 64, 1000, 1 << 20})
+    for (std::int64_t id = 0; id < rows; id += 1 + rows / 500)
+      EXPECT_EQ(id, permuted_back(5, rows, permute(5, rows, id))) << rows;
+}
+
+using RowsOfBatch = std::set<std::int64_t>;
+
+RowsOfBatch rows_of(const Batch& batch, std::int64_t feature) {
+  return {batch.indices.begin() + batch.offsets[feature * batch.samples],
+          batch.indices.begin() + batch.offsets[(feature + 1) * batch.samples]};
+}
+
+/// Returns which share of the distinct rows of one batch another has.
+double overlap(const RowsOfBatch& rows, const RowsOfBatch& before) {
+  std::int64_t both = 0;
+  for (const std::int64_t row : rows) both += before.contains(row) ? 1 : 0;
+  return static_cast<double>(both) / static_cast<double>(rows.size());
+}
+
+Workload one_feature(std::int64_t rows, std::int64_t hotness, bool ragged) {
+  Workload workload;
+  workload.tables = {{.name = "a", .rows = rows, .dim = 4, .optimizer = {}}};
+  workload.features = {{.name = "a", .table = 0, .pooling = Pooling::sum, .hotness = hotness}};
+  workload.global_batch = 4000;
+  workload.ids.ragged = ragged;
+  return workload;
+}
+
+TEST(IdMotion, OverlapIsTheShareOfDistinctRowsThatTheBatchBeforeHas) {
+  for (const double alpha : {0.0, 1.05})
+    for (const bool ragged : {false, true})
+      for (const double share : {0.1, 0.3, 0.5, 0.9, 1.0}) {
+        Workload workload = one_feature(200'000, 3, ragged);
+        workload.ids.alpha = alpha;
+        workload.ids.overlap = share;
+        const Batch before = generate_batch(workload, 3, 8, 0, 4000), now = generate_batch(workload, 3, 9, 0, 4000);
+        EXPECT_NEAR(overlap(rows_of(now, 0), rows_of(before, 0)), share, 0.02) << alpha << ragged;
+        workload.ids.overlap.reset();  // each batch has as many rows as ever
+        const auto rows = static_cast<double>(rows_of(generate_batch(workload, 3, 9, 0, 4000), 0).size());
+        EXPECT_NEAR(static_cast<double>(rows_of(now, 0).size()), rows, 0.05 * rows) << alpha << ragged << share;
+      }
+}
+
+TEST(IdMotion, AShareOfTheIdsExchangeTheirRowsEverySoManyBatches) {
+  for (const std::int64_t rows : {3, 1000, 1500, 100'000})
+    for (const double share : {0.1, 0.5, 1.0}) {
+      Workload workload = one_feature(rows, 1, false);
+      workload.ids.drift = {share, 8};
+      const IdMotion motion(workload, 3);
+      const auto places = [&](std::int64_t step) {
+        const IdMotion::InBatch here = motion.in_batch(step);
+        std::vector<std::int64_t> of_ids;
+        for (std::int64_t id = 0; id < rows; ++id) of_ids.push_back(here.row(0, id));
+        return of_ids;
+      };
+      if (rows > 10'000 && share < 1.0) continue;
+      const auto first = places(7), second = places(8), third = places(16);
+      std::int64_t moved = 0, moved_again = 0;
+      for (std::int64_t id = 0; id < rows; ++id) {
+        EXPECT_EQ(first[id], id);
+        moved += second[id] != id ? 1 : 0;
+        moved_again += third[id] != second[id] ? 1 : 0;
+      }
+      EXPECT_EQ(std::set(second.begin(), second.end()).size(), static_cast<std::size_t>(rows));
+      EXPECT_EQ(std::set(third.begin(), third.end()).size(), static_cast<std::size_t>(rows));
+      if (rows < 10) continue;
+      const double most = share * static_cast<double>(rows);
+      EXPECT_NEAR(static_cast<double>(moved), most, 0.35 * most) << rows;
+      EXPECT_NEAR(static_cast<double>(moved_again), most, 0.35 * most) << rows;
+      EXPECT_NE(second, third);
+    }
 }
 
 TEST(IdGenerator, BatchesDiffer) {

@@ -257,7 +257,12 @@ TEST(Options, BadSettingsAreNamed) {
                            "tt.initializer=x",
                            "tt.compression=0",
                            "tt.cache_rows=0",
-                           "ids.drift=-1"}) {
+                           "ids.shift=-1",
+                           "drift=0.1",
+                           "drift=1.5/8",
+                           "drift=0.1/0",
+                           "overlap=1.5",
+                           "overlap=-0.1"}) {
     try {
       with({text});
       ADD_FAILURE() << text << " was accepted";

@@ -77,7 +77,7 @@ TEST(Spec, TensorTrainsNameOnlyWhatIsNotUsual) {
   Workload workload = load_workload("criteo-kaggle");
   workload.tables[1].storage = Storage::tt;
   workload.tables[2].tensor_train = {.ranks = {8, 4}, .cache = {.rows = 7, .writes = CacheWrites::read_only}};
-  workload.ids.drift = 5;
+  workload.ids.shift = 5;
   workload.tt_min_rows = 9;
   const auto json = to_json(workload);
   EXPECT_FALSE(json.at("tables")[1].contains("tensor_train"));
@@ -85,7 +85,7 @@ TEST(Spec, TensorTrainsNameOnlyWhatIsNotUsual) {
             R"({"ranks":[8,4],"cache":{"rows":7,"writes":"read_only"}})");
   const Workload back = workload_from_json(json, "x.json");
   EXPECT_EQ(back.tables[2].tensor_train, workload.tables[2].tensor_train);
-  EXPECT_EQ(back.ids.drift, 5);
+  EXPECT_EQ(back.ids.shift, 5);
   EXPECT_EQ(back.tt_min_rows, 9);
   auto broken = json;
   broken["tables"][2]["tensor_train"]["ranks"] = {8, 4.5};

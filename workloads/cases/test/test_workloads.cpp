@@ -144,7 +144,7 @@ TEST(Workloads, RequestsOfPlannersSayHowIdsAreDrawn) {
   EXPECT_EQ(request.ids.alpha, 1.05);
   EXPECT_FALSE(request.ids.scattered);
   EXPECT_EQ(request.movement.transfer, placement::RowTransfer::unique_rows);
-  workload.ids = {.distribution = IdDistribution::uniform, .ragged = true, .drift = 3};
+  workload.ids = {.distribution = IdDistribution::uniform, .ragged = true, .shift = 3};
   const placement::IdStatistics ids = id_statistics_of(workload.ids);
   EXPECT_EQ(ids.alpha, 0.0);
   EXPECT_TRUE(ids.scattered);
