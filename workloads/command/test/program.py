@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 SECONDS = 60  # after so long it hangs
 SMALL = {"scale": "1/4096", "batch": 240, "steps": 1, "check": 1, "threads": 1, "machine": "off",
          "watchdog": SECONDS / 2}
-ALONE = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}  # or Open MPI waits for other ranks when the only one has failed
+AT_ONCE = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}  # or Open MPI waits a second for the other ranks when one has failed
 PROGRESS = re.compile(r"shardmark: (preparing|calibrating|computing|checking|timed|timing|comparing|exchange \S+ is left out)\b")
 
 
@@ -113,7 +113,7 @@ class ProgramTest(unittest.TestCase):
 
     @classmethod
     def launch(cls, ranks, *arguments, memory=None):
-        return start([*MPIEXEC, str(ranks), SHARDMARK, *map(str, arguments)], ALONE if ranks == 1 else {}, memory,
+        return start([*MPIEXEC, str(ranks), SHARDMARK, *map(str, arguments)], AT_ONCE, memory,
                      cls.folder)
 
     @classmethod
