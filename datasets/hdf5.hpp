@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/output_file.hpp"
+#include "reference/value_type.hpp"
 
 /// These classes own HDF5 identifiers and report errors as InputError("file: dataset: what"). The identifiers appear as
 /// 64-bit integers (as HDF5 1.10 and later define hid_t) so that no user of this header needs hdf5.h, nor MPI, which
@@ -36,6 +37,12 @@ class Handle {
   Close close_ = nullptr;
 };
 
+/// Names consecutive rows of a data set of rows in another file of the same folder.
+struct RowsElsewhere {
+  std::string file, object;
+  std::int64_t first = 0, count = 0;  ///< where they stand in the view
+};
+
 /// Stores elements of type std::uint8_t, std::uint32_t, std::uint64_t or float; they are little-endian in files.
 template <class T>
 class Dataset;
@@ -62,6 +69,10 @@ class File {
   /// the product of `shape` is values.size().
   template <class T>
   void write_array(const std::string& object, std::span<const T> values, const std::vector<std::int64_t>& shape);
+
+  /// Makes a data set [rows, elements] that shows the rows of others, each from its first row on (a virtual data set).
+  void write_view(const std::string& object, ValueType type, std::int64_t rows, std::int64_t elements,
+                  std::span<const RowsElsewhere> pieces);
 
   [[noreturn]] void fail(const std::string& object, const std::string& what) const;
 
@@ -93,6 +104,33 @@ class Dataset {
   std::string name_;
   Handle handle_;
   std::int64_t size_ = 0;
+};
+
+/// Is a data set [rows, elements] of a value type, contiguous, whose bytes are those of memory. fp16 and bf16 are
+/// floating-point types of 2 bytes, as IEEE and Google define them; int8 rows, which are more than bytes, are none.
+class RowData {
+ public:
+  /// Makes the data set and the groups above it.
+  static RowData create(File& file, const std::string& name, ValueType type, std::int64_t rows, std::int64_t elements);
+  /// Throws InputError when it is absent, or of another type or shape.
+  static RowData open(const File& file, const std::string& name, ValueType type, std::int64_t rows,
+                      std::int64_t elements);
+
+  /// Write and read the rows from `first` on that the bytes hold.
+  void write(std::int64_t first, std::span<const std::byte> rows);
+  void read(std::int64_t first, std::span<std::byte> rows) const;
+
+ private:
+  RowData(const File& file, std::string name, ValueType type, std::int64_t elements, Handle handle)
+      : file_(&file), name_(std::move(name)), type_(type), elements_(elements), handle_(std::move(handle)) {}
+  /// Returns the spaces in the file and in memory of the rows that the bytes hold.
+  std::pair<Handle, Handle> select(std::int64_t first, std::size_t bytes) const;
+
+  const File* file_;
+  std::string name_;
+  ValueType type_;
+  std::int64_t elements_;
+  Handle handle_;
 };
 
 }  // namespace shardmark::datasets::hdf5

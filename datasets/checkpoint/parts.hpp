@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "datasets/checkpoint/manifest.hpp"
+#include "datasets/hdf5.hpp"
+
+namespace shardmark::datasets {
+
+/// Holds some rows of an array: of each of its fields [rows, elements], bit for bit as in memory.
+using SavedRows = std::vector<std::vector<std::byte>>;
+
+/// Returns room for so many rows.
+SavedRows room_for(const SavedArray& array, std::int64_t rows);
+
+/// Writes one part of a checkpoint: beside the fields of each array, attribute `first` (the number of the first row)
+/// and `xxh64`, a checksum of each block. The file appears under its name when it is committed, or not at all.
+class PartWriter {
+ public:
+  /// manifest: its arrays and identity; part: file and ranges. `before` is called as FileSteps says. Throws InputError
+  /// when the file cannot be written, as all functions do.
+  PartWriter(const std::string& folder, const Manifest& manifest, SavedPart part, FileSteps before = {});
+  ~PartWriter();
+
+  /// Writes whole blocks, those of a range in their order.
+  void write(const SavedRange& blocks, const SavedRows& rows);
+  /// Returns the part with its bytes and checksum.
+  SavedPart commit();
+
+ private:
+  struct Written;
+
+  const Manifest& manifest_;
+  SavedPart part_;
+  FileSteps before_;
+  OutputFile output_;
+  std::optional<hdf5::File> file_;
+  std::vector<Written> ranges_;
+};
+
+/// Makes index.h5 of the folder: a view of each field of each array as one data set [rows, elements], with attribute
+/// `manifest` of its root, the text of the run.
+void write_index(const std::string& folder, const Manifest& manifest, const FileSteps& before = {});
+
+inline constexpr const char* index_name = "index.h5";
+
+/// Reads the rows of a checkpoint, and holds each block that it reads to its checksum. Throws InputError naming array,
+/// rows and file.
+class CheckpointReader {
+ public:
+  /// Reads the manifest of a checkpoint, or of the latest one in the folder.
+  explicit CheckpointReader(const std::string& folder);
+  ~CheckpointReader();
+
+  const std::string& folder() const { return folder_; }
+  const Manifest& manifest() const { return manifest_; }
+
+  /// Reads whole blocks.
+  SavedRows read(const SavedRange& blocks) const;
+  /// Returns the checksums of all blocks of an array, as its parts have them.
+  std::vector<std::uint64_t> checksums(std::int64_t array) const;
+  /// Reads everything, and returns a line for each part or block that is not what was written.
+  std::vector<std::string> damages() const;
+
+ private:
+  struct Part;
+  Part& part(std::size_t number) const;
+
+  std::string folder_;
+  Manifest manifest_;
+  mutable std::map<std::size_t, std::unique_ptr<Part>> parts_;  ///< those that were opened
+};
+
+/// Says how the rows of an array differ between two checkpoints that both have it.
+struct ArrayDifference {
+  std::string path;
+  std::int64_t rows = 0;       ///< that differ
+  std::int64_t first_row = 0;  ///< the first of them
+};
+
+/// Returns the arrays of which rows differ. Throws InputError where the checkpoints have other arrays.
+std::vector<ArrayDifference> differences(const CheckpointReader& a, const CheckpointReader& b);
+
+}  // namespace shardmark::datasets
