@@ -76,7 +76,8 @@ std::int64_t step_in(const fs::path& folder) {
   const std::string_view digits = std::string_view(name).substr(folder_prefix.size());
   std::int64_t step = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  return error == std::errc() && end == digits.data() + digits.size() ? step : -1;
+  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
+  return is_number && folder.filename() == fs::path(step_folder("", step)) ? step : -1;
 }
 
 /// Returns the folders of steps, by step.
@@ -183,18 +184,25 @@ std::string latest_checkpoint(const std::string& folder) {
   throw InputError(folder + ": holds no checkpoint; name a folder that --save wrote");
 }
 
+void remove_checkpoint(const std::string& folder) {
+  std::error_code error;
+  fs::remove(fs::path(folder) / manifest_name, error);
+  for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error)) {
+    const std::string name = each->path().filename().string();
+    if (name.starts_with(part_prefix) || name.starts_with(index_name) || name.starts_with(manifest_name))
+      fs::remove(each->path(), error);
+  }
+  if (!error && fs::is_empty(folder, error)) fs::remove(folder, error);
+  if (error && fs::exists(folder)) throw InputError(folder + ": cannot remove this checkpoint: " + error.message());
+}
+
 void remove_old_checkpoints(const std::string& folder, std::size_t kept) {
   auto folders = folders_of_steps(folder);
   const auto whole =
       std::stable_partition(folders.begin(), folders.end(), [](const auto& each) { return !is_whole(each.second); });
   const std::size_t left = static_cast<std::size_t>(folders.end() - whole);
   folders.resize(folders.size() - std::min(left, kept));
-  for (const auto& [step, path] : folders) {
-    std::error_code error;
-    fs::remove(path / manifest_name, error);
-    if (!error) fs::remove_all(path, error);
-    if (error) throw InputError(fmt::format("{}: cannot remove this checkpoint: {}", path.string(), error.message()));
-  }
+  for (const auto& [step, path] : folders) remove_checkpoint(path.string());
 }
 
 }  // namespace shardmark::datasets

@@ -65,7 +65,10 @@ struct Manifest {
   std::int64_t bytes() const;  ///< of all rows
 };
 
+// The names of the files of a checkpoint; those of parts only begin so.
 inline constexpr const char* manifest_name = "manifest.json";
+inline constexpr const char* index_name = "index.h5";
+inline constexpr const char* part_prefix = "part-";
 
 /// Returns the name that all files of a checkpoint carry: the XXH64 of step, run and arrays.
 std::string identity_of(const Manifest& manifest);
@@ -86,8 +89,12 @@ std::vector<std::int64_t> saved_steps(const std::string& folder);
 /// Throws InputError where there is none.
 std::string latest_checkpoint(const std::string& folder);
 
-/// Removes what cut-off saves left in the folder, and of the whole checkpoints all but the latest `kept`. A checkpoint
-/// loses its manifest first. Throws InputError.
+/// Removes the files of a checkpoint, the manifest first, and its folder where nothing else is in it. Throws
+/// InputError.
+void remove_checkpoint(const std::string& folder);
+
+/// Removes what cut-off saves left in the folder, and of the whole checkpoints all but the latest `kept`. Throws
+/// InputError.
 void remove_old_checkpoints(const std::string& folder, std::size_t kept);
 
 /// Returns the XXH64 of bytes, begun with `seed`.

@@ -48,8 +48,6 @@ class PartWriter {
 /// `manifest` of its root, the text of the run.
 void write_index(const std::string& folder, const Manifest& manifest, const FileSteps& before = {});
 
-inline constexpr const char* index_name = "index.h5";
-
 /// Reads the rows of a checkpoint, and holds each block that it reads to its checksum. Throws InputError naming array,
 /// rows and file.
 class CheckpointReader {

@@ -116,8 +116,10 @@ void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
     write(tables, dense, folder);
   } catch (const comm::Agreed&) {  // on all ranks, whose files beside their targets are gone
     comm::barrier(comm_);
-    std::error_code ignored;
-    if (comm_.rank() == 0) std::filesystem::remove_all(folder, ignored);
+    if (comm_.rank() == 0 && std::filesystem::exists(folder)) try {
+        datasets::remove_checkpoint(folder);
+      } catch (const InputError&) {  // what ended the save says more
+      }
     throw;
   }
 }
@@ -135,7 +137,7 @@ void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::str
   for (int r = 0; r < comm_.size(); ++r) {
     if (shares[r].empty()) continue;
     writers.push_back(r);
-    manifest.parts.push_back({fmt::format("part-{:05}.h5", r), 0, "", shares[r]});
+    manifest.parts.push_back({fmt::format("{}{:05}.h5", datasets::part_prefix, r), 0, "", shares[r]});
   }
   const auto own_part = std::ranges::find(writers, comm_.rank()) - writers.begin();
   comm::agree(comm_, [&] {
