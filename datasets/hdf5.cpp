@@ -118,12 +118,13 @@ void write_attribute_of(const File& file, const std::string& object, const std::
     file.fail(object, "cannot write attribute '" + name + "' (" + cause() + ")");
 }
 
-/// Returns the type in files of the values of a table; that in memory is the same on the little-endian machines that we
+/// Returns the type in files of the numbers of a row; that in memory is the same on the little-endian machines that we
 /// run on.
-Handle row_type(ValueType type) {
+Handle row_type(RowElement type) {
+  if (type == RowElement::int64) return {H5Tcopy(H5T_STD_I64LE), H5Tclose};
   Handle handle(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
-  if (type == ValueType::fp32) return handle;
-  const bool half = type == ValueType::fp16;  // else the upper half of fp32
+  if (type == RowElement::fp32) return handle;
+  const bool half = type == RowElement::fp16;  // else the upper half of fp32
   const std::size_t exponent = half ? 5 : 8, mantissa = 15 - exponent;
   H5Tset_fields(handle.id(), 15, mantissa, exponent, 0, mantissa);
   H5Tset_size(handle.id(), 2);
@@ -269,7 +270,7 @@ void File::write_array(const std::string& object, std::span<const T> values, con
     fail(object, "cannot write (" + cause() + ")");
 }
 
-void File::write_view(const std::string& object, ValueType type, std::int64_t rows, std::int64_t elements,
+void File::write_view(const std::string& object, RowElement type, std::int64_t rows, std::int64_t elements,
                       std::span<const RowsElsewhere> pieces) {
   const Handle layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose), links = with_groups(), whole = matrix(rows, elements);
   bool good = true;
@@ -286,7 +287,8 @@ void File::write_view(const std::string& object, ValueType type, std::int64_t ro
   if (!good || dataset.id() < 0) fail(object, "cannot create the view (" + cause() + ")");
 }
 
-RowData RowData::create(File& file, const std::string& name, ValueType type, std::int64_t rows, std::int64_t elements) {
+RowData RowData::create(File& file, const std::string& name, RowElement type, std::int64_t rows,
+                        std::int64_t elements) {
   const Handle layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose), links = with_groups();
   H5Pset_fill_time(layout.id(), H5D_FILL_TIME_NEVER);  // every row is written
   Handle handle(H5Dcreate2(file.id(), name.c_str(), row_type(type).id(), matrix(rows, elements).id(), links.id(),
@@ -296,7 +298,7 @@ RowData RowData::create(File& file, const std::string& name, ValueType type, std
   return {file, name, type, elements, std::move(handle)};
 }
 
-RowData RowData::open(const File& file, const std::string& name, ValueType type, std::int64_t rows,
+RowData RowData::open(const File& file, const std::string& name, RowElement type, std::int64_t rows,
                       std::int64_t elements) {
   if (!file.exists(name)) file.fail(name, "the data set is missing");
   Handle handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
@@ -308,7 +310,7 @@ RowData RowData::open(const File& file, const std::string& name, ValueType type,
 }
 
 std::pair<Handle, Handle> RowData::select(std::int64_t first, std::size_t bytes) const {
-  const auto count = static_cast<std::int64_t>(bytes) / row_bytes(type_, elements_);
+  const auto count = static_cast<std::int64_t>(bytes) / (elements_ * bytes_of(type_));
   std::pair<Handle, Handle> spaces{Handle(H5Dget_space(handle_.id()), H5Sclose), matrix(count, elements_)};
   if (!select_rows(spaces.first, first, count, elements_)) file_->fail(name_, "has no such rows (" + cause() + ")");
   return spaces;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "reference/named.hpp"
 #include "reference/output_file.hpp"
-#include "reference/value_type.hpp"
 
 /// These classes own HDF5 identifiers and report errors as InputError("file: dataset: what"). The identifiers appear as
 /// 64-bit integers (as HDF5 1.10 and later define hid_t) so that no user of this header needs hdf5.h, nor MPI, which
@@ -36,6 +37,22 @@ class Handle {
   std::int64_t id_ = -1;
   Close close_ = nullptr;
 };
+
+/// Selects how a number of a row is stored: as in memory. fp16 and bf16 are floating-point types of 2 bytes, as IEEE
+/// and Google define them.
+enum class RowElement { fp32, fp16, bf16, int64 };
+
+inline constexpr std::array row_elements{
+    Choice<RowElement>{"fp32", "IEEE single precision", RowElement::fp32},
+    Choice<RowElement>{"fp16", "IEEE half precision", RowElement::fp16},
+    Choice<RowElement>{"bf16", "the upper half of fp32", RowElement::bf16},
+    Choice<RowElement>{"int64", "numbers of rows", RowElement::int64},
+};
+constexpr auto choices_of(RowElement) { return Choices{"element type", row_elements}; }
+
+constexpr std::int64_t bytes_of(RowElement type) {
+  return type == RowElement::int64 ? 8 : type == RowElement::fp32 ? 4 : 2;
+}
 
 /// Names consecutive rows of a data set of rows in another file of the same folder.
 struct RowsElsewhere {
@@ -71,7 +88,7 @@ class File {
   void write_array(const std::string& object, std::span<const T> values, const std::vector<std::int64_t>& shape);
 
   /// Makes a data set [rows, elements] that shows the rows of others, each from its first row on (a virtual data set).
-  void write_view(const std::string& object, ValueType type, std::int64_t rows, std::int64_t elements,
+  void write_view(const std::string& object, RowElement type, std::int64_t rows, std::int64_t elements,
                   std::span<const RowsElsewhere> pieces);
 
   [[noreturn]] void fail(const std::string& object, const std::string& what) const;
@@ -106,14 +123,13 @@ class Dataset {
   std::int64_t size_ = 0;
 };
 
-/// Is a data set [rows, elements] of a value type, contiguous, whose bytes are those of memory. fp16 and bf16 are
-/// floating-point types of 2 bytes, as IEEE and Google define them; int8 rows, which are more than bytes, are none.
+/// Is a data set [rows, elements], contiguous, whose bytes are those of memory.
 class RowData {
  public:
   /// Makes the data set and the groups above it.
-  static RowData create(File& file, const std::string& name, ValueType type, std::int64_t rows, std::int64_t elements);
+  static RowData create(File& file, const std::string& name, RowElement type, std::int64_t rows, std::int64_t elements);
   /// Throws InputError when it is absent, or of another type or shape.
-  static RowData open(const File& file, const std::string& name, ValueType type, std::int64_t rows,
+  static RowData open(const File& file, const std::string& name, RowElement type, std::int64_t rows,
                       std::int64_t elements);
 
   /// Write and read the rows from `first` on that the bytes hold.
@@ -121,14 +137,14 @@ class RowData {
   void read(std::int64_t first, std::span<std::byte> rows) const;
 
  private:
-  RowData(const File& file, std::string name, ValueType type, std::int64_t elements, Handle handle)
+  RowData(const File& file, std::string name, RowElement type, std::int64_t elements, Handle handle)
       : file_(&file), name_(std::move(name)), type_(type), elements_(elements), handle_(std::move(handle)) {}
   /// Returns the spaces in the file and in memory of the rows that the bytes hold.
   std::pair<Handle, Handle> select(std::int64_t first, std::size_t bytes) const;
 
   const File* file_;
   std::string name_;
-  ValueType type_;
+  RowElement type_;
   std::int64_t elements_;
   Handle handle_;
 };

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <span>
 
 #include "reference/error.hpp"
@@ -40,6 +41,7 @@ Json to_json(const SavedPart& part) {
 
 Json content_of(const Manifest& manifest) {
   Json json{{"format", checkpoint_format}, {"step", manifest.step}, {"run", manifest.run}, {"arrays", Json::array()}};
+  if (manifest.parent) json["parent"] = {{"step", manifest.parent->step}, {"xxh64", manifest.parent->xxh64}};
   for (const SavedArray& array : manifest.arrays) json["arrays"].push_back(to_json(array));
   return json;
 }
@@ -58,7 +60,7 @@ SavedArray array_in(const Json& json) {
   SavedArray array{json.at("path"), json.at("rows"), {}, json.at("block_rows")};
   for (const Json& field : json.at("fields"))
     array.fields.push_back(
-        {field.at("name"), named<ValueType>(field.at("type").get<std::string>()), field.at("elements")});
+        {field.at("name"), named<hdf5::RowElement>(field.at("type").get<std::string>()), field.at("elements")});
   return array;
 }
 
@@ -125,10 +127,12 @@ std::string identity_of(const Manifest& manifest) {
   return checksum_text(checksum_of_text(content_of(manifest).dump()));
 }
 
-void write_manifest(const std::string& folder, const Manifest& manifest, const FileSteps& before) {
+std::string write_manifest(const std::string& folder, const Manifest& manifest, const FileSteps& before) {
   Json json = to_json(manifest);
-  json["xxh64"] = checksum_text(checksum_of_text(json.dump()));
+  std::string xxh64 = checksum_text(checksum_of_text(json.dump()));
+  json["xxh64"] = xxh64;
   write_file((fs::path(folder) / manifest_name).string(), json.dump(1) + "\n", before);
+  return xxh64;
 }
 
 Manifest read_manifest(const std::string& folder) {
@@ -150,6 +154,8 @@ Manifest read_manifest(const std::string& folder) {
       refuse("is damaged, as its content has another xxh64 than it says");
     manifest.step = json.at("step");
     manifest.run = json.at("run");
+    if (json.contains("parent"))
+      manifest.parent = SavedParent{json.at("parent").at("step"), json.at("parent").at("xxh64")};
     for (const Json& array : json.at("arrays")) manifest.arrays.push_back(array_in(array));
     for (const Json& part : json.at("parts")) manifest.parts.push_back(part_in(part));
   } catch (const reference::JsonError& error) {
@@ -184,6 +190,32 @@ std::string latest_checkpoint(const std::string& folder) {
   throw InputError(folder + ": holds no checkpoint; name a folder that --save wrote");
 }
 
+std::vector<std::string> chain_of(const std::string& folder) {
+  std::vector<std::string> chain{latest_checkpoint(folder)};
+  for (Manifest manifest = read_manifest(chain.back()); manifest.parent;) {
+    const SavedParent& parent = *manifest.parent;
+    const std::string child = chain.back();
+    const fs::path beside = fs::absolute(child).lexically_normal();
+    const fs::path above = beside.has_filename() ? beside.parent_path() : beside.parent_path().parent_path();
+    const std::string wanted = step_folder(above.string(), parent.step);
+    const auto refuse = [&](const std::string& why) {
+      throw InputError(
+          fmt::format("{}: holds what changed since step {}, and {} {}; bring it back, or restore another "
+                      "checkpoint",
+                      child, parent.step, wanted, why));
+    };
+    if (!is_whole(wanted)) refuse("is missing");
+    if (parent.step >= manifest.step) refuse("does not come before it");
+    Manifest before = read_manifest(wanted);
+    if (before.xxh64 != parent.xxh64)
+      refuse(fmt::format("is not what was there: its manifest has xxh64 {}, not {}", before.xxh64, parent.xxh64));
+    chain.push_back(wanted);
+    manifest = std::move(before);
+  }
+  std::ranges::reverse(chain);
+  return chain;
+}
+
 void remove_checkpoint(const std::string& folder) {
   std::error_code error;
   fs::remove(fs::path(folder) / manifest_name, error);
@@ -200,8 +232,15 @@ void remove_old_checkpoints(const std::string& folder, std::size_t kept) {
   auto folders = folders_of_steps(folder);
   const auto whole =
       std::stable_partition(folders.begin(), folders.end(), [](const auto& each) { return !is_whole(each.second); });
-  const std::size_t left = static_cast<std::size_t>(folders.end() - whole);
-  folders.resize(folders.size() - std::min(left, kept));
+  std::set<fs::path> needed;
+  for (auto each = folders.end(); each != whole && kept > 0; --kept) {
+    needed.insert(fs::weakly_canonical((--each)->second));
+    try {
+      for (const std::string& before : chain_of(each->second.string())) needed.insert(fs::weakly_canonical(before));
+    } catch (const InputError&) {  // of no use, but not ours to remove
+    }
+  }
+  std::erase_if(folders, [&](const auto& each) { return needed.contains(fs::weakly_canonical(each.second)); });
   for (const auto& [step, path] : folders) remove_checkpoint(path.string());
 }
 

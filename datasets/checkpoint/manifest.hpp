@@ -3,22 +3,23 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "datasets/hdf5.hpp"
 #include "reference/output_file.hpp"
-#include "reference/value_type.hpp"
 
 namespace shardmark::datasets {
 
 /// Is what every row of an array has under one name: `elements` values of a type.
 struct SavedField {
   std::string name;
-  ValueType type = ValueType::fp32;
+  hdf5::RowElement type = hdf5::RowElement::fp32;
   std::int64_t elements = 0;
 
-  std::int64_t bytes() const { return row_bytes(type, elements); }
+  std::int64_t bytes() const { return elements * hdf5::bytes_of(type); }
   bool operator==(const SavedField&) const = default;
 };
 
@@ -54,9 +55,18 @@ struct SavedPart {
   std::vector<SavedRange> ranges;
 };
 
+/// Names a checkpoint by its step and the checksum of its manifest.
+struct SavedParent {
+  std::int64_t step = 0;
+  std::string xxh64;
+};
+
 /// Says what a checkpoint consists of. It is written last: a folder without one is no checkpoint.
 struct Manifest {
   std::int64_t step = 0;
+  /// Is the checkpoint of which this one has only rows that were touched since: arrays then have as many rows, and the
+  /// number of each in their first field, `row`, ascending. Absent: this one has all rows.
+  std::optional<SavedParent> parent;
   nlohmann::ordered_json run;  ///< what is to be the same where it is restored, and what a reader may want to know
   std::vector<SavedArray> arrays;
   std::vector<SavedPart> parts;
@@ -73,8 +83,8 @@ inline constexpr const char* part_prefix = "part-";
 /// Returns the name that all files of a checkpoint carry: the XXH64 of step, run and arrays.
 std::string identity_of(const Manifest& manifest);
 
-/// Writes the manifest into the folder of its checkpoint. Throws InputError.
-void write_manifest(const std::string& folder, const Manifest& manifest, const FileSteps& before = {});
+/// Writes the manifest into the folder of its checkpoint, and returns its checksum. Throws InputError.
+std::string write_manifest(const std::string& folder, const Manifest& manifest, const FileSteps& before = {});
 
 /// Reads the manifest of a checkpoint. Throws InputError naming the file where it is missing or damaged.
 Manifest read_manifest(const std::string& folder);
@@ -89,12 +99,17 @@ std::vector<std::int64_t> saved_steps(const std::string& folder);
 /// Throws InputError where there is none.
 std::string latest_checkpoint(const std::string& folder);
 
+/// Returns the checkpoint that a name leads to behind those whose changes it builds on, which lie beside it: one with
+/// all rows first. Throws InputError where one of them is missing, or is not the one that was there when the changes
+/// were saved.
+std::vector<std::string> chain_of(const std::string& folder);
+
 /// Removes the files of a checkpoint, the manifest first, and its folder where nothing else is in it. Throws
 /// InputError.
 void remove_checkpoint(const std::string& folder);
 
-/// Removes what cut-off saves left in the folder, and of the whole checkpoints all but the latest `kept`. Throws
-/// InputError.
+/// Removes what cut-off saves left in the folder, and of the whole checkpoints all but the latest `kept` and
+/// those that they build on. Throws InputError.
 void remove_old_checkpoints(const std::string& folder, std::size_t kept);
 
 /// Returns the XXH64 of bytes, begun with `seed`.

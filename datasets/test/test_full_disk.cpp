@@ -73,7 +73,7 @@ TEST_F(FullDisk, SamplesAreGivenUpAndLeaveNothing) {
 
 TEST_F(FullDisk, PartsOfCheckpointsAreGivenUpAndLeaveNothing) {
   Manifest manifest;
-  manifest.arrays = {saved_array("/tables/t", 70'000, {{"values", ValueType::fp32, 3}})};
+  manifest.arrays = {saved_array("/tables/t", 70'000, {{"values", hdf5::RowElement::fp32, 3}})};
   const SavedRange all{0, 0, 70'000};
   for (const int pages : {1, 2, 100, 200}) {
     const auto write = [&] {

@@ -239,6 +239,7 @@ std::vector<Option> table() {
       folder("save", "save checkpoints of the steps of --train, of the latest and the one before", &RunOptions::save),
       option_of(schedule, "save_every", "steps from one checkpoint to the next; end: after the last step alone",
                 &RunOptions::save_every, {.least = 1.0, .word = "end"}),
+      option_of(schedule, "save_kind", "which rows checkpoints have", &RunOptions::save_kind),
       folder("restore",
              "let the steps of --train follow a checkpoint, or the latest in a folder of --save, on any ranks and plan",
              &RunOptions::restore),

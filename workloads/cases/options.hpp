@@ -31,6 +31,17 @@ inline constexpr std::array data_readings{
 };
 constexpr auto choices_of(DataReading) { return Choices{"reading", data_readings}; }
 
+/// Selects which rows checkpoints have.
+enum class SaveKind { full, changes };
+
+inline constexpr std::array save_kinds{
+    Choice<SaveKind>{"full", "all rows", SaveKind::full},
+    Choice<SaveKind>{"changes",
+                     "rows that were touched since the checkpoint before, until these are more bytes than all",
+                     SaveKind::changes},
+};
+constexpr auto choices_of(SaveKind) { return Choices{"save kind", save_kinds}; }
+
 /// Says where samples come from when they are not generated.
 struct DataOptions {
   std::string file;
@@ -68,8 +79,9 @@ struct RunOptions {
   /// This is the number of steps that each case takes from its first weights on, on new batches, for loss and AUC;
   /// absent: see below.
   std::optional<std::int64_t> trained_steps;
-  std::string save, restore;      ///< folders of checkpoints of the steps that are trained; empty: none
-  std::int64_t save_every = 0;    ///< so many of these steps, and after the last; 0: after the last alone
+  std::string save, restore;    ///< folders of checkpoints of the steps that are trained; empty: none
+  std::int64_t save_every = 0;  ///< so many of these steps, and after the last; 0: after the last alone
+  SaveKind save_kind = SaveKind::full;
   double seconds = 5.0;           ///< budget of timed steps per case when `steps` and `budget` are absent
   std::optional<Seconds> budget;  ///< of the whole measurement, all cases together
   /// This is the JSON of each option before any was set (option_table.hpp).

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "datasets/checkpoint/parts.hpp"
-#include "workloads/checkpoint/row_pieces.hpp"
 #include "workloads/checkpoint/run_facts.hpp"
 
 namespace shardmark::workloads {
@@ -76,38 +75,74 @@ Checkpoints::Checkpoints(const comm::Communicator& comm, const RunOptions& optio
                          std::function<void(const std::string&)> status)
     : comm_(comm), options_(options), plan_(plan), status_(std::move(status)) {
   if (options.fault == Fault::crash) before_ = killing_at(options.crash_at);
+  if (options.save_kind == SaveKind::changes && !options.save.empty())
+    touched_.emplace(options.workload.tables, options.workload.features);
 }
 
 SavedLayout Checkpoints::layout_of(const ShardedTables& tables, const DenseModel& dense) const {
-  return {plan_, tables.tables(), tables.layout(), std::ssize(dense.parameters()),
-          dense.parameters().empty() ? 0 : choice_of(options_.dense.optimizer).vectors};
+  return {plan_, tables.tables(), tables.layout(), std::ssize(dense.parameters()), state_vectors()};
+}
+
+std::int64_t Checkpoints::state_vectors() const {
+  return has_layers(options_.dense.kind) ? choice_of(options_.dense.optimizer).vectors : 0;
+}
+
+void Checkpoints::took(const StepInput& input) {
+  if (touched_) touched_->add(input);
 }
 
 std::int64_t Checkpoints::restore(ShardedTables& tables, DenseModel& dense) {
   const CostsWatch watch(comm_);
   const SavedLayout layout = layout_of(tables, dense);
-  const auto reader = comm::agree(comm_, [&] {
-    auto opened = std::make_unique<datasets::CheckpointReader>(options_.restore);
-    const datasets::Manifest& manifest = opened->manifest();
-    require_same_run(manifest.run, run_facts(options_, plan_, manifest.step), opened->folder());
-    if (manifest.arrays != layout.arrays)
-      throw InputError(fmt::format("{}: its arrays are not those of this model; restore another", opened->folder()));
-    return opened;
+  const auto readers = comm::agree(comm_, [&] {
+    std::vector<std::unique_ptr<datasets::CheckpointReader>> chain;
+    for (const std::string& folder : datasets::chain_of(options_.restore)) {
+      chain.push_back(std::make_unique<datasets::CheckpointReader>(folder));
+      const datasets::Manifest& manifest = chain.back()->manifest();
+      require_same_run(manifest.run, run_facts(options_, plan_, manifest.step), folder);
+    }
+    return chain;
   });
-  const std::int64_t step = reader->manifest().step;
+  HeldRows held(tables, dense, state_vectors());
+  CheckpointCosts costs;
+  for (const auto& reader : readers) {
+    const auto [bytes, sent] = restore_one(*reader, layout, held);
+    costs.bytes += bytes;
+    costs.sent += sent;
+  }
+  const datasets::Manifest& latest = readers.back()->manifest();
+  held.complete(latest.step);
+  tables.resume({.number = latest.step, .seed = options_.row_values().seed});
+  restored_.add(watch.end(costs.bytes, costs.sent));
+  return latest.step;
+}
+
+std::pair<std::int64_t, std::int64_t> Checkpoints::restore_one(const datasets::CheckpointReader& reader,
+                                                               const SavedLayout& all, HeldRows& held) const {
+  const datasets::Manifest& manifest = reader.manifest();
+  const SavedLayout layout = comm::agree(comm_, [&] { return all.of_arrays(manifest, reader.folder()); });
   BlockExchange exchange(comm_, layout);
-  HeldRows held(tables, dense, layout);
   const auto rounds = rounds_of(layout.arrays, block_shares(layout.arrays, comm_.size()));
   for (std::size_t r = 0; r < rounds.size(); ++r) {
-    status_(fmt::format("restoring step {}: {}", step, percent(r, rounds.size())));
+    status_(fmt::format("restoring step {}: {}", manifest.step, percent(r, rounds.size())));
     const SavedRange& own = rounds[r][comm_.rank()];
-    const auto rows = comm::agree(comm_, [&] { return own.count > 0 ? reader->read(own) : datasets::SavedRows{}; });
-    exchange.spread(rounds[r], rows, held);
+    std::vector<std::int64_t> listed;
+    const auto rows = comm::agree(comm_, [&] {
+      auto read = own.count > 0 ? reader.read(own) : datasets::SavedRows{};
+      if (manifest.parent && own.count > 0) {
+        listed.resize(static_cast<std::size_t>(own.count));
+        std::memcpy(listed.data(), read.front().data(), read.front().size());
+      }
+      return read;
+    });
+    comm::Gathered<std::int64_t> lists;
+    if (manifest.parent) lists = comm::all_gather(comm_, std::span<const std::int64_t>(listed));
+    std::vector<RoundRows> ranges;
+    for (int rank = 0; rank < comm_.size(); ++rank)
+      ranges.push_back({rounds[r][rank], manifest.parent ? lists.of(rank) : std::span<const std::int64_t>()});
+    exchange.spread(ranges, rows, held);
   }
-  held.complete(step);
-  tables.resume({.number = step, .seed = options_.row_values().seed});
-  restored_.add(watch.end(bytes_of(layout.arrays), exchange.sent()));
-  return step;
+  return {bytes_of(layout.arrays), exchange.sent()};
 }
 
 void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
@@ -126,9 +161,21 @@ void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
 
 void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::string& folder) {
   const CostsWatch watch(comm_);
-  const SavedLayout layout = comm::agree(comm_, [&] { return layout_of(tables, dense); });
+  SavedLayout layout = comm::agree(comm_, [&] { return layout_of(tables, dense); });
+  const std::int64_t bytes_of_all = bytes_of(layout.arrays);
+  std::optional<datasets::SavedParent> parent;
+  if (touched_ && parent_) {
+    SavedLayout changes = layout.of_rows(touched_->rows(comm_, layout));
+    if (const std::int64_t bytes = changed_bytes_ + bytes_of(changes.arrays); bytes < bytes_of_all) {
+      changed_bytes_ = bytes;
+      parent = parent_;
+      layout = std::move(changes);
+    }
+  }
+  if (!parent) changed_bytes_ = 0;
   const auto shares = block_shares(layout.arrays, comm_.size());
   datasets::Manifest manifest{.step = tables.steps(),
+                              .parent = parent,
                               .run = run_facts(options_, plan_, tables.steps()),
                               .arrays = layout.arrays,
                               .parts = {},
@@ -150,11 +197,13 @@ void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::str
     if (own_part < std::ssize(writers)) writer.emplace(folder, manifest, manifest.parts[own_part], before_);
   });
   BlockExchange exchange(comm_, layout);
-  const HeldRows held(tables, dense, layout);
+  const HeldRows held(tables, dense, state_vectors());
   const auto rounds = rounds_of(layout.arrays, shares);
   for (std::size_t r = 0; r < rounds.size(); ++r) {
     status_(fmt::format("saving step {}: {}", manifest.step, percent(r, rounds.size())));
-    const auto rows = exchange.collect(rounds[r], held);
+    std::vector<RoundRows> ranges;
+    for (const SavedRange& range : rounds[r]) ranges.push_back({range, layout.rows_of(range)});
+    const auto rows = exchange.collect(ranges, held);
     comm::agree(comm_, [&] {
       if (rounds[r][comm_.rank()].count > 0) writer->write(rounds[r][comm_.rank()], rows);
     });
@@ -169,9 +218,14 @@ void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::str
   comm::agree(comm_, [&] {
     if (comm_.rank() != 0) return;
     datasets::write_index(folder, manifest, before_);
-    datasets::write_manifest(folder, manifest, before_);
+    manifest.xxh64 = datasets::write_manifest(folder, manifest, before_);
     datasets::remove_old_checkpoints(options_.save, kept_checkpoints);
   });
+  comm::broadcast(comm_, manifest.xxh64, 0);
+  if (touched_) {
+    touched_->clear();
+    parent_ = datasets::SavedParent{manifest.step, manifest.xxh64};
+  }
   const CheckpointCosts costs = watch.end(bytes_of(layout.arrays), exchange.sent());
   status_("");
   if (comm_.rank() == 0)

@@ -6,9 +6,10 @@
 #include <string>
 
 #include "comm/communicator.hpp"
-#include "datasets/checkpoint/manifest.hpp"
+#include "datasets/checkpoint/parts.hpp"
 #include "workloads/cases/options.hpp"
-#include "workloads/checkpoint/saved_layout.hpp"
+#include "workloads/checkpoint/row_pieces.hpp"
+#include "workloads/checkpoint/touched_rows.hpp"
 #include "workloads/step/dense/dense_model.hpp"
 #include "workloads/tables/sharded_tables.hpp"
 
@@ -43,8 +44,14 @@ class Checkpoints {
   /// rows where it cannot be read or is of another model.
   std::int64_t restore(ShardedTables& tables, DenseModel& dense);
 
-  /// Saves into a folder of its own in options.save. Whatever ends it, what was saved before stays whole; afterwards
-  /// the checkpoint before is kept, and none that is older. Throws InputError where the folder cannot be written.
+  /// Takes note of the rows that a step on this input may have changed, where only such are saved (SaveKind::changes).
+  /// Call it after each step that follows restore(), or the filling of the tables.
+  void took(const StepInput& input);
+
+  /// Saves into a folder of its own in options.save; with SaveKind::changes the first time all rows, then those that
+  /// were touched since the checkpoint before, until these have more bytes together than all rows. Whatever ends it,
+  /// what was saved before stays whole; afterwards the checkpoint before is kept, and none that is older. Throws
+  /// InputError where the folder cannot be written.
   void save(ShardedTables& tables, DenseModel& dense);
 
   const CheckpointCosts& saved() const { return saved_; }
@@ -52,13 +59,20 @@ class Checkpoints {
 
  private:
   SavedLayout layout_of(const ShardedTables& tables, const DenseModel& dense) const;
+  std::int64_t state_vectors() const;  ///< of the dense model
   void write(ShardedTables& tables, DenseModel& dense, const std::string& folder);
+  /// Restores the rows that one checkpoint has; returns their bytes and those that this rank sent.
+  std::pair<std::int64_t, std::int64_t> restore_one(const datasets::CheckpointReader& reader, const SavedLayout& all,
+                                                    HeldRows& held) const;
 
   const comm::Communicator& comm_;
   const RunOptions& options_;
   const placement::Plan& plan_;
   std::function<void(const std::string&)> status_;
-  FileSteps before_;  ///< kills the job where the options ask for it
+  FileSteps before_;                             ///< kills the job where the options ask for it
+  std::optional<TouchedRows> touched_;           ///< where rows that were touched are saved
+  std::optional<datasets::SavedParent> parent_;  ///< the latest checkpoint that was saved here
+  std::int64_t changed_bytes_ = 0;               ///< of the checkpoints since the one with all rows
   CheckpointCosts saved_, restored_;
 };
 

@@ -108,7 +108,7 @@ void require_same_run(const Json& there, const Json& here, const std::string& ch
 
 void require_checkpoints(const RunOptions& options, const placement::Plan& plan) {
   if (!options.restore.empty()) {
-    const std::string folder = datasets::latest_checkpoint(options.restore);
+    const std::string folder = datasets::chain_of(options.restore).back();
     const datasets::Manifest manifest = datasets::read_manifest(folder);
     require_same_run(manifest.run, run_facts(options, plan, manifest.step), folder);
     if (options.trained_steps && *options.trained_steps <= manifest.step)

@@ -30,6 +30,8 @@ std::string path_of_part(const Table& table, std::size_t part) {
   return describe ? fmt::format("{}/{}/{}", path, describe(table).group, part) : path;
 }
 
+datasets::hdf5::RowElement element_of(ValueType type) { return named<datasets::hdf5::RowElement>(name_of(type)); }
+
 void require_saved(const Table& table) {
   const Table beside = storage_of(table).cached_rows(table);
   if (beside.rows > 0 && beside.optimizer.kind != OptimizerKind::none)
@@ -44,9 +46,9 @@ void require_saved(const Table& table) {
 SavedLayout::SavedLayout(const placement::Plan& plan, const std::vector<Table>& tables, const ShardLayout& own,
                          std::int64_t weights, std::int64_t vectors) {
   const auto add = [&](const std::string& path, std::int64_t rows, ArrayLayout layout) {
-    std::vector<datasets::SavedField> fields{{"values", layout.value_type, layout.dim}};
+    std::vector<datasets::SavedField> fields{{"values", element_of(layout.value_type), layout.dim}};
     if (const std::int64_t state = layout.state_floats(layout.dim); state > 0)
-      fields.push_back({"state", ValueType::fp32, state});
+      fields.push_back({"state", datasets::hdf5::RowElement::fp32, state});
     arrays.push_back(datasets::saved_array(path, rows, std::move(fields)));
     layouts.push_back(std::move(layout));
   };
@@ -83,6 +85,42 @@ SavedLayout::SavedLayout(const placement::Plan& plan, const std::vector<Table>& 
   }
   if (weights == 0) return;
   add("/dense", weights, {.vectors = vectors, .holders = {}, .replica = {0, -1, {0, weights, 1}, 0, 1}});
+}
+
+SavedLayout SavedLayout::of_arrays(const datasets::Manifest& manifest, const std::string& folder) const {
+  const auto refuse = [&](const std::string& what) {
+    throw InputError(fmt::format("{}: {}, which this model has not; restore another checkpoint", folder, what));
+  };
+  if (!manifest.parent && manifest.arrays != arrays) refuse("has other arrays, or arrays of another shape");
+  SavedLayout some = *this;
+  some.arrays = manifest.arrays;
+  some.layouts.clear();
+  for (const datasets::SavedArray& array : manifest.arrays) {
+    const auto found = std::ranges::find(arrays, array.path, &datasets::SavedArray::path);
+    if (found == arrays.end() || (manifest.parent && array.fields != with_row_numbers(found->fields)))
+      refuse(fmt::format("has array {}", array.path));
+    some.layouts.push_back(layouts[static_cast<std::size_t>(found - arrays.begin())]);
+  }
+  return some;
+}
+
+SavedLayout SavedLayout::of_rows(std::vector<std::vector<std::int64_t>> rows) const {
+  SavedLayout some = *this;
+  some.arrays.clear();
+  some.layouts.clear();
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    if (rows[a].empty()) continue;
+    some.arrays.push_back(
+        datasets::saved_array(arrays[a].path, std::ssize(rows[a]), with_row_numbers(arrays[a].fields)));
+    some.layouts.push_back(layouts[a]);
+    some.listed.push_back(std::move(rows[a]));
+  }
+  return some;
+}
+
+std::vector<datasets::SavedField> with_row_numbers(std::vector<datasets::SavedField> fields) {
+  fields.insert(fields.begin(), {"row", datasets::hdf5::RowElement::int64, 1});
+  return fields;
 }
 
 std::vector<std::vector<datasets::SavedRange>> block_shares(const std::vector<datasets::SavedArray>& arrays,

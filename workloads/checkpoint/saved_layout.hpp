@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "comm/placement/plan.hpp"
@@ -39,12 +41,30 @@ struct ArrayLayout {
 struct SavedLayout {
   std::vector<datasets::SavedArray> arrays;
   std::vector<ArrayLayout> layouts;  ///< by array
+  /// By array, where a checkpoint has only some rows: their numbers, ascending, which are also its field `row`.
+  std::vector<std::vector<std::int64_t>> listed = {};
 
   /// weights: of the dense model, with so many vectors of state. Throws InputError naming a table of which not all that
   /// is trained can be saved.
   SavedLayout(const placement::Plan& plan, const std::vector<Table>& tables, const ShardLayout& own,
               std::int64_t weights, std::int64_t vectors);
+
+  /// Returns the layout of the arrays of a checkpoint, of which these are the arrays of all rows. Throws InputError
+  /// naming `folder` where it has other arrays.
+  SavedLayout of_arrays(const datasets::Manifest& manifest, const std::string& folder) const;
+
+  /// Returns the numbers of the rows of a range where they are listed.
+  std::span<const std::int64_t> rows_of(const datasets::SavedRange& range) const {
+    if (listed.empty() || range.count == 0) return {};
+    return std::span(listed[range.array]).subspan(range.first, range.count);
+  }
+
+  /// Returns the layout of some rows of each array; arrays of none are left out.
+  SavedLayout of_rows(std::vector<std::vector<std::int64_t>> rows) const;
 };
+
+/// Returns the fields of an array of listed rows.
+std::vector<datasets::SavedField> with_row_numbers(std::vector<datasets::SavedField> fields);
 
 /// Cuts arrays into a share for each rank: whole blocks, in their order, of about the same bytes.
 std::vector<std::vector<datasets::SavedRange>> block_shares(const std::vector<datasets::SavedArray>& arrays, int ranks);

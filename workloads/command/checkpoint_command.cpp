@@ -31,6 +31,9 @@ void show(const std::string& folder) {
   fmt::print("{}: step {} of {}, {} samples; saved by {} ranks under plan {}\n", reader.folder(), manifest.step,
              run.value("workload", ""), run.value("samples", std::int64_t{0}), run.value("ranks", 0),
              run.value("plan", ""));
+  if (manifest.parent)
+    fmt::print("rows that were touched since step {} (manifest xxh64 {})\n", manifest.parent->step,
+               manifest.parent->xxh64);
   fmt::print("{} bytes of rows in {} parts; manifest xxh64 {}\n\n", manifest.bytes(), manifest.parts.size(),
              manifest.xxh64);
   std::size_t width = 5;
@@ -43,16 +46,18 @@ void show(const std::string& folder) {
 }
 
 void verify(const std::string& folder) {
-  const CheckpointReader reader(folder);
-  const auto damages = reader.damages();
-  for (const std::string& damage : damages) fmt::print("{}\n", damage);
-  if (!damages.empty())
-    throw InputError(fmt::format("{}: {} parts or blocks are not what was written; restore another checkpoint",
-                                 reader.folder(), damages.size()));
-  std::int64_t blocks = 0;
-  for (const auto& array : reader.manifest().arrays) blocks += array.blocks();
-  fmt::print("{}: all {} blocks of {} arrays are what was written\n", reader.folder(), blocks,
-             reader.manifest().arrays.size());
+  for (const std::string& each : datasets::chain_of(folder)) {
+    const CheckpointReader reader(each);
+    const auto damages = reader.damages();
+    for (const std::string& damage : damages) fmt::print("{}\n", damage);
+    if (!damages.empty())
+      throw InputError(fmt::format("{}: {} parts or blocks are not what was written; restore another checkpoint",
+                                   reader.folder(), damages.size()));
+    std::int64_t blocks = 0;
+    for (const auto& array : reader.manifest().arrays) blocks += array.blocks();
+    fmt::print("{}: all {} blocks of {} arrays are what was written\n", reader.folder(), blocks,
+               reader.manifest().arrays.size());
+  }
 }
 
 void diff(const std::string& one, const std::string& other) {

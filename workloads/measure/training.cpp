@@ -37,6 +37,7 @@ Training train_anew(const Job& job, Prepared& prepared, std::size_t number, std:
                       options.restore, step, steps));
   });
   const auto add = [&](const StepInput& input) {
+    checkpoints.took(input);
     window.add(ready.dense.loss_share(), ready.dense.logits(), labels.read(input.labels));
   };
   const bool saves = !options.save.empty();

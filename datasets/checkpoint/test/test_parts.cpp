@@ -16,9 +16,9 @@ Manifest two_arrays(std::int64_t step) {
   Manifest manifest;
   manifest.step = step;
   manifest.run = {{"seed", 1}};
-  manifest.arrays = {
-      saved_array("/tables/users%d", 70'000, {{"values", ValueType::fp32, 3}, {"state", ValueType::fp32, 1}}),
-      saved_array("/tables/items", 200'001, {{"values", ValueType::bf16, 5}})};
+  manifest.arrays = {saved_array("/tables/users%d", 70'000,
+                                 {{"values", hdf5::RowElement::fp32, 3}, {"state", hdf5::RowElement::fp32, 1}}),
+                     saved_array("/tables/items", 200'001, {{"values", hdf5::RowElement::bf16, 5}})};
   return manifest;
 }
 

@@ -52,7 +52,11 @@ struct Steps {
   }
 
   void take(std::int64_t first, std::int64_t end) {
-    for (std::int64_t step = first; step < end; ++step) ready.step(inputs[static_cast<std::size_t>(step)]);
+    for (std::int64_t step = first; step < end; ++step) {
+      const StepInput& input = inputs[static_cast<std::size_t>(step)];
+      ready.step(input);
+      checkpoints.took(input);
+    }
   }
 
   RunOptions options;
@@ -195,6 +199,79 @@ TEST_F(Saved, RowsTravelToTheirBlocksAndNoFarther) {
   EXPECT_EQ(split.bytes, bytes);
   EXPECT_GT(split.sent, bytes / 4);
   EXPECT_LT(split.sent, bytes);
+}
+
+/// Saves all rows of step 2 in "changes", and what steps 4 and 6 changed.
+void save_changes(RunOptions options, std::string_view planner, const std::string& folder) {
+  on_ranks(2, [&](const comm::Communicator& comm) {
+    options.save = folder;
+    options.save_kind = SaveKind::changes;
+    Steps steps(comm, options, planner);
+    for (const std::int64_t end : {2, 4, 6}) {
+      steps.take(end - 2, end);
+      steps.checkpoints.save(steps.tables, *steps.dense);
+    }
+  });
+}
+
+TEST_F(Saved, ChangesFollowEachOtherAndNoOther) {
+  RunOptions options = six_steps(small_case(Pooling::sum, OptimizerKind::rowwise_adagrad, false, ValueType::bf16));
+  options.workload.tables[2].rows = 150'000;
+  options.workload.tables[0].optimizer.kind = OptimizerKind::none;
+  RunOptions cores = six_steps(small_tts(Pooling::sum, OptimizerKind::adam, false));
+  cores.workload.tables.push_back({.name = "large", .rows = 100'000, .dim = 4, .optimizer = {OptimizerKind::sgd}});
+  cores.workload.features.push_back({.name = "of_large", .table = 5, .pooling = Pooling::sum, .hotness = 3});
+  for (const auto& [name, run, planner, other] : {std::tuple("dense", &options, "row_wise", "column_wise"),
+                                                  std::tuple("tt", &cores, "table_wise", "data_parallel")}) {
+    const std::string folder = path(std::string("changes ") + name);
+    take_all(*run, planner, name);
+    save_changes(*run, planner, folder);
+    for (const int ranks : {1, 2, 3, 4})
+      on_ranks(ranks, [&, &run = run, &other = other, &name = name](const comm::Communicator& comm) {
+        RunOptions again = *run;
+        again.restore = folder;
+        again.save = path("again");
+        Steps steps(comm, again, other);
+        EXPECT_EQ(steps.checkpoints.restore(steps.tables, *steps.dense), 6);
+        steps.checkpoints.save(steps.tables, *steps.dense);
+        expect_equal(comm, std::string("whole/") + name, std::string("changes of ") + name);
+      });
+  }
+  const std::string folder = path("changes dense");
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank > 0) return;
+  const datasets::Manifest all = datasets::read_manifest(datasets::step_folder(folder, 2)),
+                           changes = datasets::read_manifest(datasets::step_folder(folder, 6));
+  EXPECT_FALSE(all.parent);
+  EXPECT_EQ(changes.parent->step, 4);
+  EXPECT_LT(changes.bytes(), all.bytes() / 50);
+  for (const datasets::SavedArray& array : changes.arrays) {
+    EXPECT_NE(array.path, "/tables/t0") << "which is not trained";
+    EXPECT_EQ(array.fields.front().name, "row");
+  }
+
+  const auto refused = [&](const std::string& in, const std::string& part) {
+    try {
+      datasets::chain_of(in);
+      ADD_FAILURE() << part;
+    } catch (const InputError& error) {
+      EXPECT_PRED_FORMAT2(testing::IsSubstring, part, error.what());
+    }
+  };
+  EXPECT_EQ(datasets::chain_of(folder).size(), 3U);
+  const std::string missing = path("missing"), foreign = path("foreign"), later = path("later");
+  for (const std::string& copy : {missing, foreign, later}) fs::copy(folder, copy, fs::copy_options::recursive);
+  fs::remove_all(datasets::step_folder(missing, 4));
+  refused(missing, "step-00000006: holds what changed since step 4, and");
+  refused(missing, "is missing; bring it back");
+  fs::remove_all(datasets::step_folder(foreign, 2));
+  fs::copy(datasets::step_folder(path("changes tt"), 2), datasets::step_folder(foreign, 2),
+           fs::copy_options::recursive);
+  refused(foreign, "step-00000002 is not what was there: its manifest has xxh64 ");
+  fs::rename(datasets::step_folder(later, 6), datasets::step_folder(later, 3));  // in another order
+  fs::remove_all(datasets::step_folder(later, 4));
+  refused(later, "step-00000003: holds what changed since step 4");
 }
 
 TEST_F(Saved, AnotherModelIsRefusedByName) {
