@@ -55,8 +55,14 @@ std::string rows_text(const SavedArray& array, std::int64_t first, std::int64_t 
 
 SavedRows room_for(const SavedArray& array, std::int64_t rows) {
   SavedRows room;
-  for (const SavedField& field : array.fields) room.emplace_back(static_cast<std::size_t>(rows * field.bytes()));
+  make_room(array, rows, room);
   return room;
+}
+
+void make_room(const SavedArray& array, std::int64_t count, SavedRows& rows) {
+  rows.resize(array.fields.size());
+  for (std::size_t f = 0; f < rows.size(); ++f)
+    rows[f].resize(static_cast<std::size_t>(count * array.fields[f].bytes()));
 }
 
 struct PartWriter::Written {
@@ -187,9 +193,9 @@ CheckpointReader::Part& CheckpointReader::part(std::size_t number) const {
   return *parts_.emplace(number, std::move(opened)).first->second;
 }
 
-SavedRows CheckpointReader::read(const SavedRange& blocks) const {
+void CheckpointReader::read(const SavedRange& blocks, SavedRows& rows) const {
   const SavedArray& array = manifest_.arrays[blocks.array];
-  SavedRows rows = room_for(array, blocks.count);
+  make_room(array, blocks.count, rows);
   std::int64_t found = 0;
   for (std::size_t p = 0; p < manifest_.parts.size(); ++p)
     for (std::size_t r = 0; r < manifest_.parts[p].ranges.size(); ++r) {
@@ -218,7 +224,6 @@ SavedRows CheckpointReader::read(const SavedRange& blocks) const {
   if (found != blocks.count)
     throw InputError(fmt::format("{}: no part holds all of {}; restore another checkpoint", folder_,
                                  rows_text(array, blocks.first, blocks.end())));
-  return rows;
 }
 
 std::vector<std::uint64_t> CheckpointReader::checksums(std::int64_t array) const {

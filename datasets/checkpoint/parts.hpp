@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "datasets/checkpoint/manifest.hpp"
@@ -13,11 +15,31 @@
 
 namespace shardmark::datasets {
 
+/// Leaves the elements of a new vector without a value, where all are written anyway.
+template <class T>
+struct WithoutValue : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = WithoutValue<U>;
+  };
+  template <class U>
+  void construct(U* element) noexcept {
+    ::new (static_cast<void*>(element)) U;
+  }
+  template <class U, class... Arguments>
+  void construct(U* element, Arguments&&... arguments) {
+    ::new (static_cast<void*>(element)) U(std::forward<Arguments>(arguments)...);
+  }
+};
+using Bytes = std::vector<std::byte, WithoutValue<std::byte>>;
+
 /// Holds some rows of an array: of each of its fields [rows, elements], bit for bit as in memory.
-using SavedRows = std::vector<std::vector<std::byte>>;
+using SavedRows = std::vector<Bytes>;
 
 /// Returns room for so many rows.
 SavedRows room_for(const SavedArray& array, std::int64_t rows);
+/// Gives rows that room, in the memory that they have where it suffices.
+void make_room(const SavedArray& array, std::int64_t count, SavedRows& rows);
 
 /// Writes one part of a checkpoint: beside the fields of each array, attribute `first` (the number of the first row)
 /// and `xxh64`, a checksum of each block. The file appears under its name when it is committed, or not at all.
@@ -59,8 +81,13 @@ class CheckpointReader {
   const std::string& folder() const { return folder_; }
   const Manifest& manifest() const { return manifest_; }
 
-  /// Reads whole blocks.
-  SavedRows read(const SavedRange& blocks) const;
+  /// Reads whole blocks into `rows`, which get the room; or returns them.
+  void read(const SavedRange& blocks, SavedRows& rows) const;
+  SavedRows read(const SavedRange& blocks) const {
+    SavedRows rows;
+    read(blocks, rows);
+    return rows;
+  }
   /// Returns the checksums of all blocks of an array, as its parts have them.
   std::vector<std::uint64_t> checksums(std::int64_t array) const;
   /// Reads everything, and returns a line for each part or block that is not what was written.

@@ -122,18 +122,17 @@ std::pair<std::int64_t, std::int64_t> Checkpoints::restore_one(const datasets::C
   const datasets::Manifest& manifest = reader.manifest();
   const SavedLayout layout = comm::agree(comm_, [&] { return all.of_arrays(manifest, reader.folder()); });
   BlockExchange exchange(comm_, layout);
+  datasets::SavedRows rows;
   const auto rounds = rounds_of(layout.arrays, block_shares(layout.arrays, comm_.size()));
   for (std::size_t r = 0; r < rounds.size(); ++r) {
     status_(fmt::format("restoring step {}: {}", manifest.step, percent(r, rounds.size())));
     const SavedRange& own = rounds[r][comm_.rank()];
     std::vector<std::int64_t> listed;
-    const auto rows = comm::agree(comm_, [&] {
-      auto read = own.count > 0 ? reader.read(own) : datasets::SavedRows{};
-      if (manifest.parent && own.count > 0) {
-        listed.resize(static_cast<std::size_t>(own.count));
-        std::memcpy(listed.data(), read.front().data(), read.front().size());
-      }
-      return read;
+    comm::agree(comm_, [&] {
+      if (own.count > 0) reader.read(own, rows);
+      if (!manifest.parent || own.count == 0) return;
+      listed.resize(static_cast<std::size_t>(own.count));
+      std::memcpy(listed.data(), rows.front().data(), rows.front().size());
     });
     comm::Gathered<std::int64_t> lists;
     if (manifest.parent) lists = comm::all_gather(comm_, std::span<const std::int64_t>(listed));
@@ -203,7 +202,7 @@ void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::str
     status_(fmt::format("saving step {}: {}", manifest.step, percent(r, rounds.size())));
     std::vector<RoundRows> ranges;
     for (const SavedRange& range : rounds[r]) ranges.push_back({range, layout.rows_of(range)});
-    const auto rows = exchange.collect(ranges, held);
+    const datasets::SavedRows& rows = exchange.collect(ranges, held);
     comm::agree(comm_, [&] {
       if (rounds[r][comm_.rank()].count > 0) writer->write(rounds[r][comm_.rank()], rows);
     });

@@ -60,8 +60,8 @@ std::vector<Piece> pieces_of(const ArrayLayout& layout, const RoundRows& rows, c
 
 /// Copies the cells of a piece between whole rows, whose last fields are values and state, and rows as a store has
 /// them; of numbers beside the columns, which all who hold a row have, the holder of its first column gives them.
-template <bool to_whole, class Whole, class Stored>
-void copy(const ArrayLayout& layout, const Piece& piece, Whole& whole, Stored& stored) {
+template <bool to_whole, class Whole, class Byte>
+void copy(const ArrayLayout& layout, const Piece& piece, Whole& whole, Byte* values, Byte* state) {
   const HeldCells& cells = piece.cells;
   const std::int64_t columns = cells.columns(), size = layout.value_bytes(1),
                      all_state = layout.state_floats(layout.dim);
@@ -72,19 +72,17 @@ void copy(const ArrayLayout& layout, const Piece& piece, Whole& whole, Stored& s
       std::memcpy(other, own, static_cast<std::size_t>(bytes));
   };
   const std::size_t state_field = whole.size() - 1, value_field = state_field - (all_state > 0 ? 1 : 0);
-  auto* values = stored.values.data();
-  auto* state = stored.state.data();
   for (std::int64_t i = 0; i < piece.count; ++i) {
     const std::int64_t row = piece.place + i * piece.step;
     move(whole[value_field].data() + (row * layout.dim + cells.column_begin) * size, values, columns * size);
     values += columns * size;
     if (all_state == 0) continue;
     auto* whole_state = whole[state_field].data() + 4 * row * all_state;
-    for (std::int64_t v = 0; v < layout.vectors; ++v, state += columns)
+    for (std::int64_t v = 0; v < layout.vectors; ++v, state += 4 * columns)
       move(whole_state + 4 * (v * layout.dim + cells.column_begin), state, 4 * columns);
     if (!to_whole || cells.column_begin == 0)
       move(whole_state + 4 * layout.vectors * layout.dim, state, 4 * layout.scalars);
-    state += layout.scalars;
+    state += 4 * layout.scalars;
   }
 }
 
@@ -93,30 +91,25 @@ StoredRows room_for(const ArrayLayout& layout, const Piece& piece) {
           std::vector<float>(static_cast<std::size_t>(piece.floats(layout)))};
 }
 
-std::byte* append(const StoredRows& rows, std::byte* to) {
-  to = std::ranges::copy(rows.values, to).out;
-  return std::ranges::copy(std::as_bytes(std::span(rows.state)), to).out;
-}
-
-const std::byte* take(const std::byte* from, StoredRows& rows) {
-  std::memcpy(rows.values.data(), from, rows.values.size());
-  from += rows.values.size();
-  std::memcpy(rows.state.data(), from, 4 * rows.state.size());
-  return from + 4 * rows.state.size();
-}
-
-/// Holds one message with each rank.
-struct Letters {
-  std::vector<std::vector<std::byte>> by_rank;
-  std::vector<std::byte*> at;
-
-  explicit Letters(std::size_t ranks) : by_rank(ranks), at(ranks) {}
-  void allocate(const std::vector<std::int64_t>& bytes) {
-    for (std::size_t r = 0; r < by_rank.size(); ++r) {
+/// Walks through one message with each rank: of each piece the values, then the state.
+class Letters {
+ public:
+  Letters(const std::vector<std::int64_t>& bytes, std::vector<datasets::Bytes>& by_rank) {
+    by_rank.resize(bytes.size());
+    for (std::size_t r = 0; r < bytes.size(); ++r) {
       by_rank[r].resize(static_cast<std::size_t>(bytes[r]));
-      at[r] = by_rank[r].data();
+      at_.push_back(by_rank[r].data());
     }
   }
+  /// Returns where the values and the state of a piece lie that comes next in the message with a rank.
+  std::pair<std::byte*, std::byte*> next(int rank, const ArrayLayout& layout, const Piece& piece) {
+    std::byte* const values = at_[rank];
+    at_[rank] += piece.bytes(layout);
+    return {values, values + piece.values(layout)};
+  }
+
+ private:
+  std::vector<std::byte*> at_;
 };
 
 }  // namespace
@@ -156,48 +149,47 @@ void HeldRows::complete(std::int64_t steps) {
   dense_.resume(weights, state, steps);
 }
 
-datasets::SavedRows BlockExchange::collect(const std::vector<RoundRows>& ranges, const HeldRows& held) {
+const datasets::SavedRows& BlockExchange::collect(const std::vector<RoundRows>& ranges, const HeldRows& held) {
   const int own = comm_.rank(), ranks = comm_.size();
-  const datasets::SavedRange& range = ranges[own].range;
-  const auto layout_of = [&](const datasets::SavedRange& each) -> const ArrayLayout& {
-    return layout_.layouts[each.array];
-  };
-  const auto local = [&](int rank) { return pieces_of(layout_of(ranges[rank].range), ranges[rank], {rank}); };
-
-  Letters sent(static_cast<std::size_t>(ranks)), received(static_cast<std::size_t>(ranks));
-  std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks));
-  const std::vector<Piece> wanted = local(own);
-  for (const Piece& piece : wanted)
-    if (piece.cells.rank != own) bytes[piece.cells.rank] += piece.bytes(layout_of(range));
-  received.allocate(bytes);
-  for (int r = 0; r < ranks; ++r)
-    if (!received.by_rank[r].empty()) messages_.receive(received.by_rank[r], r);
+  const auto layout_of = [&](int rank) -> const ArrayLayout& { return layout_.layouts[ranges[rank].range.array]; };
+  std::vector<std::vector<Piece>> pieces;  // of the range of each rank
+  std::vector<std::int64_t> in(static_cast<std::size_t>(ranks)), out(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
-    if (r == own) continue;
-    for (const Piece& piece : local(r)) {
-      if (piece.cells.rank != own) continue;
-      auto& letter = sent.by_rank[r];
-      const std::size_t before = letter.size();
-      letter.resize(before + static_cast<std::size_t>(piece.bytes(layout_of(ranges[r].range))));
-      append(held.read(layout_of(ranges[r].range), piece.cells, piece.first, piece.count), letter.data() + before);
+    pieces.push_back(pieces_of(layout_of(r), ranges[r], {r}));
+    for (const Piece& piece : pieces.back()) {
+      if (r != own && piece.cells.rank == own) out[r] += piece.bytes(layout_of(r));
+      if (r == own && piece.cells.rank != own) in[piece.cells.rank] += piece.bytes(layout_of(r));
     }
-    if (!sent.by_rank[r].empty()) messages_.send(sent.by_rank[r], r);
   }
-  datasets::SavedRows rows;
-  if (range.count > 0) rows = datasets::room_for(layout_.arrays[range.array], range.count);
-  if (!ranges[own].listed.empty()) std::ranges::copy(std::as_bytes(ranges[own].listed), rows.front().begin());
-  const auto place = [&](const Piece& piece, StoredRows stored) { copy<true>(layout_of(range), piece, rows, stored); };
-  for (const Piece& piece : wanted)
-    if (piece.cells.rank == own) place(piece, held.read(layout_of(range), piece.cells, piece.first, piece.count));
+  Letters sent(out, sent_), received(in, received_);
+  for (int r = 0; r < ranks; ++r)
+    if (in[r] > 0) messages_.receive(received_[r], r);
+  for (int r = 0; r < ranks; ++r) {
+    if (out[r] == 0) continue;
+    for (const Piece& piece : pieces[r]) {
+      if (piece.cells.rank != own) continue;
+      const StoredRows stored = held.read(layout_of(r), piece.cells, piece.first, piece.count);
+      const auto [values, state] = sent.next(r, layout_of(r), piece);
+      std::ranges::copy(stored.values, values);
+      std::ranges::copy(std::as_bytes(std::span(stored.state)), state);
+    }
+    messages_.send(sent_[r], r);
+  }
+  const datasets::SavedRange& range = ranges[own].range;
+  if (range.count > 0) datasets::make_room(layout_.arrays[range.array], range.count, rows_);
+  if (!ranges[own].listed.empty()) std::ranges::copy(std::as_bytes(ranges[own].listed), rows_.front().begin());
+  for (const Piece& piece : pieces[own]) {
+    if (piece.cells.rank != own) continue;
+    const StoredRows stored = held.read(layout_of(own), piece.cells, piece.first, piece.count);
+    copy<true>(layout_of(own), piece, rows_, stored.values.data(), std::as_bytes(std::span(stored.state)).data());
+  }
   messages_.wait();
-  for (const Piece& piece : wanted) {
+  for (const Piece& piece : pieces[own]) {
     if (piece.cells.rank == own) continue;
-    StoredRows stored = room_for(layout_of(range), piece);
-    take(received.at[piece.cells.rank], stored);
-    received.at[piece.cells.rank] += piece.bytes(layout_of(range));
-    place(piece, std::move(stored));
+    const auto [values, state] = received.next(piece.cells.rank, layout_of(own), piece);
+    copy<true>(layout_of(own), piece, rows_, values, state);
   }
-  return rows;
+  return rows_;
 }
 
 void BlockExchange::spread(const std::vector<RoundRows>& ranges, const datasets::SavedRows& rows, HeldRows& held) {
@@ -205,42 +197,42 @@ void BlockExchange::spread(const std::vector<RoundRows>& ranges, const datasets:
   std::vector<int> all(static_cast<std::size_t>(ranks));
   std::iota(all.begin(), all.end(), 0);
   const auto layout_of = [&](int rank) -> const ArrayLayout& { return layout_.layouts[ranges[rank].range.array]; };
-
-  Letters sent(static_cast<std::size_t>(ranks)), received(static_cast<std::size_t>(ranks));
-  std::vector<std::vector<Piece>> pieces;
-  std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks)), own_bytes(static_cast<std::size_t>(ranks));
+  std::vector<std::vector<Piece>> pieces;  // of the range of each rank
+  std::vector<std::int64_t> in(static_cast<std::size_t>(ranks)), out(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
     pieces.push_back(pieces_of(layout_of(r), ranges[r], all));
     for (const Piece& piece : pieces.back()) {
-      if (r != own && piece.cells.rank == own) bytes[r] += piece.bytes(layout_of(r));
-      if (r == own) own_bytes[piece.cells.rank] += piece.bytes(layout_of(r));
+      if (r != own && piece.cells.rank == own) in[r] += piece.bytes(layout_of(r));
+      if (r == own && piece.cells.rank != own) out[piece.cells.rank] += piece.bytes(layout_of(r));
     }
   }
-  received.allocate(bytes);
-  sent.allocate(own_bytes);
+  Letters sent(out, sent_), received(in, received_);
   for (int r = 0; r < ranks; ++r)
-    if (!received.by_rank[r].empty()) messages_.receive(received.by_rank[r], r);
+    if (in[r] > 0) messages_.receive(received_[r], r);
   for (const Piece& piece : pieces[own]) {
-    StoredRows stored = room_for(layout_of(own), piece);
-    copy<false>(layout_of(own), piece, rows, stored);
-    if (piece.cells.rank == own)
-      held.write(layout_of(own), piece.cells, piece.first, stored);
-    else
-      sent.at[piece.cells.rank] = append(stored, sent.at[piece.cells.rank]);
+    if (piece.cells.rank == own) continue;
+    const auto [values, state] = sent.next(piece.cells.rank, layout_of(own), piece);
+    copy<false>(layout_of(own), piece, rows, values, state);
   }
   for (int r = 0; r < ranks; ++r)
-    if (r != own && !sent.by_rank[r].empty()) messages_.send(sent.by_rank[r], r);
+    if (out[r] > 0) messages_.send(sent_[r], r);
+  for (const Piece& piece : pieces[own]) {
+    if (piece.cells.rank != own) continue;
+    StoredRows stored = room_for(layout_of(own), piece);
+    copy<false>(layout_of(own), piece, rows, stored.values.data(),
+                std::as_writable_bytes(std::span(stored.state)).data());
+    held.write(layout_of(own), piece.cells, piece.first, stored);
+  }
   messages_.wait();
-  for (int r = 0; r < ranks; ++r) {
-    if (r == own) continue;
-    const std::byte* from = received.by_rank[r].data();
+  for (int r = 0; r < ranks; ++r)
     for (const Piece& piece : pieces[r]) {
-      if (piece.cells.rank != own) continue;
+      if (r == own || piece.cells.rank != own) continue;
       StoredRows stored = room_for(layout_of(r), piece);
-      from = take(from, stored);
+      const auto [values, state] = received.next(r, layout_of(r), piece);
+      std::copy_n(values, stored.values.size(), stored.values.data());
+      std::copy_n(state, 4 * stored.state.size(), std::as_writable_bytes(std::span(stored.state)).data());
       held.write(layout_of(r), piece.cells, piece.first, stored);
     }
-  }
 }
 
 std::int64_t BlockExchange::sent() const {

@@ -44,8 +44,8 @@ class BlockExchange {
   BlockExchange(const comm::Communicator& comm, const SavedLayout& layout)
       : comm_(comm), layout_(layout), messages_(comm) {}
 
-  /// Returns the rows of this rank's range. ranges: by rank; of count 0: none. Collective.
-  datasets::SavedRows collect(const std::vector<RoundRows>& ranges, const HeldRows& held);
+  /// Returns the rows of this rank's range, until the next call. ranges: by rank; of count 0: none. Collective.
+  const datasets::SavedRows& collect(const std::vector<RoundRows>& ranges, const HeldRows& held);
   /// Takes the rows of this rank's range to all who hold any. Collective.
   void spread(const std::vector<RoundRows>& ranges, const datasets::SavedRows& rows, HeldRows& held);
 
@@ -56,6 +56,9 @@ class BlockExchange {
   const comm::Communicator& comm_;
   const SavedLayout& layout_;
   comm::Messages messages_;
+  // These are used again each round: pages of new memory cost more than the copies into them.
+  std::vector<datasets::Bytes> sent_, received_;  ///< a message with each rank
+  datasets::SavedRows rows_;
 };
 
 }  // namespace shardmark::workloads

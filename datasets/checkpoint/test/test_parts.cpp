@@ -85,7 +85,7 @@ TEST_F(Parts, RowsComeBackBitForBitAndTheIndexShowsThemAsOneArray) {
     const SavedArray& array = manifest.arrays[a];
     const SavedRows wanted = rows_of(manifest, {a, 0, array.rows});
     for (std::size_t f = 0; f < array.fields.size(); ++f) {
-      std::vector<std::byte> seen(wanted[f].size());
+      Bytes seen(wanted[f].size());
       const SavedField& field = array.fields[f];
       hdf5::RowData::open(index, array.path + "/" + field.name, field.type, array.rows, field.elements).read(0, seen);
       EXPECT_TRUE(seen == wanted[f]) << array.path << " " << field.name;
