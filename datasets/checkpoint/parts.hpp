@@ -66,8 +66,7 @@ class PartWriter {
   std::vector<Written> ranges_;
 };
 
-/// Makes index.h5 of the folder: a view of each field of each array as one data set [rows, elements], with attribute
-/// `manifest` of its root, the text of the run.
+/// Makes index.h5 of the folder: a view of each field of each array as one data set [rows, elements], with the step.
 void write_index(const std::string& folder, const Manifest& manifest, const FileSteps& before = {});
 
 /// Reads the rows of a checkpoint, and holds each block that it reads to its checksum. Throws InputError naming array,
