@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "datasets/hdf5.hpp"
 
+#include <fcntl.h>
 #include <hdf5.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -201,6 +202,8 @@ void File::close() {
   handle_ = Handle();
   if (!flushed) fail("/", "cannot write (" + why + ")");
 }
+
+void File::begin_write_back() const { sync_file_range(descriptor_of(id()), 0, 0, SYNC_FILE_RANGE_WRITE); }
 
 bool File::exists(const std::string& object) const {
   for (std::size_t end = object.find('/', 1); end != std::string::npos; end = object.find('/', end + 1))

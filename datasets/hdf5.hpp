@@ -75,6 +75,8 @@ class File {
   bool exists(const std::string& object) const;
   void create_group(const std::string& group);
   void close();  ///< throws when what is buffered cannot be written
+  /// Lets the system begin to bring to the disk what was written, so that less is left for the sync at the end.
+  void begin_write_back() const;
 
   void write_attribute(const std::string& object, const std::string& name, const std::string& value);
   void write_attribute(const std::string& object, const std::string& name, std::int64_t value);

@@ -96,6 +96,7 @@ void PartWriter::write(const SavedRange& blocks, const SavedRows& rows) {
   if (before_) before_("write");
   for (std::size_t f = 0; f < array.fields.size(); ++f)
     written->fields[f].write(blocks.first - written->range.first, rows[f]);
+  file_->begin_write_back();
   for_each_block(array, blocks, [&](std::int64_t begin, std::int64_t end) {
     written->checksums.push_back(checksum_of_block(array, rows, begin, end));
   });
