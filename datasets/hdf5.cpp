@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "datasets/hdf5.hpp"
 
+#include <fcntl.h>
 #include <hdf5.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <numeric>
@@ -117,6 +119,45 @@ void write_attribute_of(const File& file, const std::string& object, const std::
     file.fail(object, "cannot write attribute '" + name + "' (" + cause() + ")");
 }
 
+/// Returns the type in files of the numbers of a row; that in memory is the same on the little-endian machines that we
+/// run on.
+Handle row_type(RowElement type) {
+  if (type == RowElement::int64) return {H5Tcopy(H5T_STD_I64LE), H5Tclose};
+  Handle handle(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
+  if (type == RowElement::fp32) return handle;
+  const bool half = type == RowElement::fp16;  // else the upper half of fp32
+  const std::size_t exponent = half ? 5 : 8, mantissa = 15 - exponent;
+  H5Tset_fields(handle.id(), 15, mantissa, exponent, 0, mantissa);
+  H5Tset_size(handle.id(), 2);
+  H5Tset_ebias(handle.id(), half ? 15 : 127);
+  return handle;
+}
+
+Handle matrix(std::int64_t rows, std::int64_t elements) {
+  const std::array dims{static_cast<hsize_t>(rows), static_cast<hsize_t>(elements)};
+  return {H5Screate_simple(2, dims.data(), nullptr), H5Sclose};
+}
+
+bool select_rows(const Handle& matrix, std::int64_t first, std::int64_t count, std::int64_t elements) {
+  const std::array start{static_cast<hsize_t>(first), hsize_t{0}};
+  const std::array size{static_cast<hsize_t>(count), static_cast<hsize_t>(elements)};
+  return H5Sselect_hyperslab(matrix.id(), H5S_SELECT_SET, start.data(), nullptr, size.data(), nullptr) >= 0;
+}
+
+/// Lets a data set be made together with the groups above it.
+Handle with_groups() {
+  Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.id(), 1);
+  return links;
+}
+
+/// Doubles the percent signs of a name, which would stand for a number of a block.
+std::string without_pattern(const std::string& name) {
+  std::string text;
+  for (const char c : name) text.append(c == '%' ? 2 : 1, c);
+  return text;
+}
+
 /// Room for one chunk; whatever is read or appended in smaller pieces passes through it once.
 Handle access_with_cache() {
   Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
@@ -161,6 +202,8 @@ void File::close() {
   handle_ = Handle();
   if (!flushed) fail("/", "cannot write (" + why + ")");
 }
+
+void File::begin_write_back() const { sync_file_range(descriptor_of(id()), 0, 0, SYNC_FILE_RANGE_WRITE); }
 
 bool File::exists(const std::string& object) const {
   for (std::size_t end = object.find('/', 1); end != std::string::npos; end = object.find('/', end + 1))
@@ -228,6 +271,64 @@ void File::write_array(const std::string& object, std::span<const T> values, con
   if (H5Dwrite(dataset.id(), memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0 ||
       H5Dflush(dataset.id()) < 0)
     fail(object, "cannot write (" + cause() + ")");
+}
+
+void File::write_view(const std::string& object, RowElement type, std::int64_t rows, std::int64_t elements,
+                      std::span<const RowsElsewhere> pieces) {
+  const Handle layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose), links = with_groups(), whole = matrix(rows, elements);
+  bool good = true;
+  for (const RowsElsewhere& piece : pieces) {
+    const Handle source = matrix(piece.count, elements);
+    good = good && select_rows(whole, piece.first, piece.count, elements) &&
+           H5Pset_virtual(layout.id(), whole.id(), without_pattern(piece.file).c_str(),
+                          without_pattern(piece.object).c_str(), source.id()) >= 0;
+  }
+  H5Sselect_all(whole.id());
+  const Handle dataset(
+      H5Dcreate2(id(), object.c_str(), row_type(type).id(), whole.id(), links.id(), layout.id(), H5P_DEFAULT),
+      close_dataset);
+  if (!good || dataset.id() < 0) fail(object, "cannot create the view (" + cause() + ")");
+}
+
+RowData RowData::create(File& file, const std::string& name, RowElement type, std::int64_t rows,
+                        std::int64_t elements) {
+  const Handle layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose), links = with_groups();
+  H5Pset_fill_time(layout.id(), H5D_FILL_TIME_NEVER);  // every row is written
+  Handle handle(H5Dcreate2(file.id(), name.c_str(), row_type(type).id(), matrix(rows, elements).id(), links.id(),
+                           layout.id(), H5P_DEFAULT),
+                close_dataset);
+  if (handle.id() < 0) file.fail(name, "cannot create the data set (" + cause() + ")");
+  return {file, name, type, elements, std::move(handle)};
+}
+
+RowData RowData::open(const File& file, const std::string& name, RowElement type, std::int64_t rows,
+                      std::int64_t elements) {
+  if (!file.exists(name)) file.fail(name, "the data set is missing");
+  Handle handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (handle.id() < 0) file.fail(name, "the data set cannot be opened (" + cause() + ")");
+  const Handle stored(H5Dget_type(handle.id()), H5Tclose), extent(H5Dget_space(handle.id()), H5Sclose);
+  if (H5Tequal(stored.id(), row_type(type).id()) <= 0 || H5Sextent_equal(extent.id(), matrix(rows, elements).id()) <= 0)
+    file.fail(name, "the data set has another element type or shape");
+  return {file, name, type, elements, std::move(handle)};
+}
+
+std::pair<Handle, Handle> RowData::select(std::int64_t first, std::size_t bytes) const {
+  const auto count = static_cast<std::int64_t>(bytes) / (elements_ * bytes_of(type_));
+  std::pair<Handle, Handle> spaces{Handle(H5Dget_space(handle_.id()), H5Sclose), matrix(count, elements_)};
+  if (!select_rows(spaces.first, first, count, elements_)) file_->fail(name_, "has no such rows (" + cause() + ")");
+  return spaces;
+}
+
+void RowData::write(std::int64_t first, std::span<const std::byte> rows) {
+  const auto [target, memory] = select(first, rows.size());
+  if (H5Dwrite(handle_.id(), row_type(type_).id(), memory.id(), target.id(), H5P_DEFAULT, rows.data()) < 0)
+    file_->fail(name_, "cannot write (" + cause() + ")");
+}
+
+void RowData::read(std::int64_t first, std::span<std::byte> rows) const {
+  const auto [source, memory] = select(first, rows.size());
+  if (H5Dread(handle_.id(), row_type(type_).id(), memory.id(), source.id(), H5P_DEFAULT, rows.data()) < 0)
+    file_->fail(name_, "cannot be read, truncated or damaged (" + cause() + ")");
 }
 
 template <class T>

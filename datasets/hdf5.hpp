@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "reference/named.hpp"
 #include "reference/output_file.hpp"
 
 /// These classes own HDF5 identifiers and report errors as InputError("file: dataset: what"). The identifiers appear as
@@ -36,6 +38,28 @@ class Handle {
   Close close_ = nullptr;
 };
 
+/// Selects how a number of a row is stored: as in memory. fp16 and bf16 are floating-point types of 2 bytes, as IEEE
+/// and Google define them.
+enum class RowElement { fp32, fp16, bf16, int64 };
+
+inline constexpr std::array row_elements{
+    Choice<RowElement>{"fp32", "IEEE single precision", RowElement::fp32},
+    Choice<RowElement>{"fp16", "IEEE half precision", RowElement::fp16},
+    Choice<RowElement>{"bf16", "the upper half of fp32", RowElement::bf16},
+    Choice<RowElement>{"int64", "numbers of rows", RowElement::int64},
+};
+constexpr auto choices_of(RowElement) { return Choices{"element type", row_elements}; }
+
+constexpr std::int64_t bytes_of(RowElement type) {
+  return type == RowElement::int64 ? 8 : type == RowElement::fp32 ? 4 : 2;
+}
+
+/// Names consecutive rows of a data set of rows in another file of the same folder.
+struct RowsElsewhere {
+  std::string file, object;
+  std::int64_t first = 0, count = 0;  ///< where they stand in the view
+};
+
 /// Stores elements of type std::uint8_t, std::uint32_t, std::uint64_t or float; they are little-endian in files.
 template <class T>
 class Dataset;
@@ -51,6 +75,8 @@ class File {
   bool exists(const std::string& object) const;
   void create_group(const std::string& group);
   void close();  ///< throws when what is buffered cannot be written
+  /// Lets the system begin to bring to the disk what was written, so that less is left for the sync at the end.
+  void begin_write_back() const;
 
   void write_attribute(const std::string& object, const std::string& name, const std::string& value);
   void write_attribute(const std::string& object, const std::string& name, std::int64_t value);
@@ -62,6 +88,10 @@ class File {
   /// the product of `shape` is values.size().
   template <class T>
   void write_array(const std::string& object, std::span<const T> values, const std::vector<std::int64_t>& shape);
+
+  /// Makes a data set [rows, elements] that shows the rows of others, each from its first row on (a virtual data set).
+  void write_view(const std::string& object, RowElement type, std::int64_t rows, std::int64_t elements,
+                  std::span<const RowsElsewhere> pieces);
 
   [[noreturn]] void fail(const std::string& object, const std::string& what) const;
 
@@ -93,6 +123,32 @@ class Dataset {
   std::string name_;
   Handle handle_;
   std::int64_t size_ = 0;
+};
+
+/// Is a data set [rows, elements], contiguous, whose bytes are those of memory.
+class RowData {
+ public:
+  /// Makes the data set and the groups above it.
+  static RowData create(File& file, const std::string& name, RowElement type, std::int64_t rows, std::int64_t elements);
+  /// Throws InputError when it is absent, or of another type or shape.
+  static RowData open(const File& file, const std::string& name, RowElement type, std::int64_t rows,
+                      std::int64_t elements);
+
+  /// Write and read the rows from `first` on that the bytes hold.
+  void write(std::int64_t first, std::span<const std::byte> rows);
+  void read(std::int64_t first, std::span<std::byte> rows) const;
+
+ private:
+  RowData(const File& file, std::string name, RowElement type, std::int64_t elements, Handle handle)
+      : file_(&file), name_(std::move(name)), type_(type), elements_(elements), handle_(std::move(handle)) {}
+  /// Returns the spaces in the file and in memory of the rows that the bytes hold.
+  std::pair<Handle, Handle> select(std::int64_t first, std::size_t bytes) const;
+
+  const File* file_;
+  std::string name_;
+  RowElement type_;
+  std::int64_t elements_;
+  Handle handle_;
 };
 
 }  // namespace shardmark::datasets::hdf5

@@ -60,13 +60,27 @@ OutputFile::~OutputFile() {
   if (!committed_ && !file_.empty()) fs::remove(path_, ignored);
 }
 
-void OutputFile::commit() {
+void OutputFile::commit(const FileSteps& before) {
   if (file_.empty()) return;
+  const auto enter = [&](const char* what) {
+    if (before) before(what);
+  };
+  enter("sync");
   sync(path_, target_);
+  enter("rename");
   if (std::rename(path_.c_str(), file_.c_str()) != 0) fail(target_, "rename " + path_ + " to it", errno);
   committed_ = true;
+  enter("sync");
   const fs::path folder = fs::path(file_).parent_path();
   sync(folder.empty() ? "." : folder.string(), target_);
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail(path, "make this folder", error.value());
+  const fs::path above = fs::absolute(path).lexically_normal().parent_path();
+  sync(above.string(), path);
 }
 
 bool is_written_directly(const std::string& path) { return behind_links(path).empty(); }
@@ -77,14 +91,15 @@ void require_new(const std::string& path, bool force) {
     throw InputError(path + ": exists already; name another file, or --force to replace it");
 }
 
-void write_file(const std::string& path, std::string_view text) {
+void write_file(const std::string& path, std::string_view text, const FileSteps& before) {
   OutputFile output(path);
   std::FILE* const file = std::fopen(output.path().c_str(), "wb");
   if (file == nullptr) fail(path, "write this file", errno);
+  if (before) before("write");
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int error = errno;
   if (std::fclose(file) != 0 || !written) fail(path, "write this file", written ? errno : error);
-  output.commit();
+  output.commit(before);
 }
 
 }  // namespace shardmark::reference

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
 namespace shardmark::reference {
+
+/// Is told what comes next, "write", "sync" or "rename", so that a test can end a program there.
+using FileSteps = std::function<void(std::string_view)>;
 
 /// Is the file that a program writes under the name `target`. Usually that is a temporary file beside the target, which
 /// commit() renames, so that a file of the final name is always whole: also after a crash of the machine, and when two
@@ -22,7 +26,7 @@ class OutputFile {
   const std::string& path() const { return path_; }      ///< where to write, from the beginning
 
   /// Brings the file to the disk and gives it its name; to be called once all is written and closed. Throws InputError.
-  void commit();
+  void commit(const FileSteps& before = {});
 
  private:
   std::string target_;
@@ -30,6 +34,10 @@ class OutputFile {
   std::string path_;
   bool committed_ = false;
 };
+
+/// Makes a folder, unless it exists, and those above it, and brings the name of the last one to the disk. Throws
+/// InputError.
+void make_folder(const std::string& path);
 
 /// Returns whether the path leads to a device, a pipe or an open file of a process, which is written to and not
 /// replaced. Throws InputError when it leads to a folder.
@@ -40,10 +48,11 @@ bool is_written_directly(const std::string& path);
 void require_new(const std::string& path, bool force);
 
 /// Writes `text` through an OutputFile. Throws InputError.
-void write_file(const std::string& path, std::string_view text);
+void write_file(const std::string& path, std::string_view text, const FileSteps& before = {});
 
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::OutputFile, reference::is_written_directly, reference::require_new, reference::write_file;
+using reference::FileSteps, reference::make_folder, reference::OutputFile, reference::is_written_directly,
+    reference::require_new, reference::write_file;
 }  // namespace shardmark

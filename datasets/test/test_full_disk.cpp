@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "datasets/checkpoint/parts.hpp"
 #include "datasets/criteo_hdf5.hpp"
 #include "datasets/test/fixture.hpp"
 
@@ -28,7 +29,7 @@ class FullDisk : public DatasetTest {
   template <class Write>
   [[noreturn]] void run(int pages, Write&& write) const {
     if (!mount_disk(path(""), pages)) {
-      std::cerr << "a.h5: /: cannot write (not tried: no mount). Left: 0";
+      std::cerr << "a.h5: /, part-00000.h5: /: cannot write (not tried: no mount). Left: 0";
       std::exit(0);
     }
     const std::string error = error_of(write);
@@ -67,6 +68,21 @@ TEST_F(FullDisk, SamplesAreGivenUpAndLeaveNothing) {
       writer.finish({});
     };
     EXPECT_EXIT(run(pages, write), testing::ExitedWithCode(0), "a.h5: /.*: cannot .*Left: 0$") << pages << " pages";
+  }
+}
+
+TEST_F(FullDisk, PartsOfCheckpointsAreGivenUpAndLeaveNothing) {
+  Manifest manifest;
+  manifest.arrays = {saved_array("/tables/t", 70'000, {{"values", hdf5::RowElement::fp32, 3}})};
+  const SavedRange all{0, 0, 70'000};
+  for (const int pages : {1, 2, 100, 200}) {
+    const auto write = [&] {
+      PartWriter writer(path(""), manifest, {"part-00000.h5", 0, "", {all}});
+      writer.write(all, room_for(manifest.arrays[0], all.count));
+      writer.commit();
+    };
+    EXPECT_EXIT(run(pages, write), testing::ExitedWithCode(0), "part-00000.h5: /.*: cannot .*Left: 0$")
+        << pages << " pages";
   }
 }
 

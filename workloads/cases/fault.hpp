@@ -23,7 +23,8 @@ enum class Fault {
   stop,
   die,
   slow,
-  fail
+  fail,
+  crash
 };
 
 inline constexpr std::array faults{
@@ -41,6 +42,8 @@ inline constexpr std::array faults{
     Choice<Fault>{"die", "the last rank kills itself in its lookup", Fault::die},
     Choice<Fault>{"slow", "the last rank sleeps 20 ms before each lookup; all values are right", Fault::slow},
     Choice<Fault>{"fail", "the last rank throws an error in its lookup", Fault::fail},
+    Choice<Fault>{"crash", "crash@N: a rank kills itself before its N-th write, sync or rename of a save",
+                  Fault::crash},
 };
 constexpr auto choices_of(Fault) { return Choices{"fault", faults}; }
 

@@ -99,6 +99,36 @@ Option drift() {
   return option;
 }
 
+/// Makes --fault, whose value crash has a number.
+Option fault() {
+  Option option =
+      option_of(OptionGroup::run, "fault",
+                "a defect to commit on purpose, to test the check, the watchdog and checkpoints", &RunOptions::fault);
+  option.set = [set = option.set](RunOptions& run, Case& config, const std::string& text) {
+    const auto at = text.starts_with("crash@") ? text.find('@') : text.npos;
+    set(run, config, text.substr(0, at));
+    run.crash_at = 1;
+    if (at != text.npos) option_values::read(text.substr(at + 1), positive, run.crash_at);
+  };
+  option.get = [get = option.get](const RunOptions& run, const Case& config) {
+    if (run.fault != Fault::crash || run.crash_at == 1) return get(run, config);
+    return option_values::Json(fmt::format("crash@{}", run.crash_at));
+  };
+  return option;
+}
+
+/// Makes an option whose value is a folder of checkpoints.
+Option folder(std::string_view name, std::string_view description, std::string RunOptions::*field) {
+  Option option = option_of(OptionGroup::schedule, name, description, field);
+  option.value_name = "FOLDER";
+  option.valid = "a folder, or none";
+  option.set = [=](RunOptions& run, Case&, const std::string& text) { run.*field = text == "none" ? "" : text; };
+  option.get = [=](const RunOptions& run, const Case&) {
+    return option_values::Json((run.*field).empty() ? "none" : run.*field);
+  };
+  return option;
+}
+
 std::vector<Option> table() {
   using enum OptionGroup;
   return {
@@ -223,7 +253,7 @@ std::vector<Option> table() {
       option_of(run, "bounds_check", "what happens to ids outside their table", &RunOptions::bounds_check),
       option_of(run, "exact", "values whose fp32 sums are exact, so that sgd with sum pooling must be bit-equal",
                 &RunOptions::exact),
-      option_of(run, "fault", "a defect to commit on purpose, to test the check and the watchdog", &RunOptions::fault),
+      fault(),
 
       option_of(schedule, "seed", "seed of tables, ids and gradients", &RunOptions::seed),
       option_of(schedule, "steps", "timed steps per case, or until the median is known to 2.5 % (auto)",
@@ -237,6 +267,13 @@ std::vector<Option> table() {
           "steps that each case takes anew for its loss and AUC, from its first weights on and each on new samples; "
           "auto: 128 where rows before layers may be stale, else 32 of the first case",
           &RunOptions::trained_steps, {.word = "auto"}),
+      folder("save", "save checkpoints of the steps of --train, of the latest and the one before", &RunOptions::save),
+      option_of(schedule, "save_every", "steps from one checkpoint to the next; end: after the last step alone",
+                &RunOptions::save_every, {.least = 1.0, .word = "end"}),
+      option_of(schedule, "save_kind", "which rows checkpoints have", &RunOptions::save_kind),
+      folder("restore",
+             "let the steps of --train follow a checkpoint, or the latest in a folder of --save, on any ranks and plan",
+             &RunOptions::restore),
       option_of(
           schedule, "check",
           "steps to compare with the serial reference first; after timing the batches that were timed, as time allows",

@@ -231,7 +231,7 @@ std::int64_t RunOptions::most_batches() const {
 }
 
 std::int64_t RunOptions::most_trained_steps() const {
-  return has_layers(dense.kind) ? trained_steps.value_or(trained_with_stale_rows) : 0;
+  return trains() ? trained_steps.value_or(trained_with_stale_rows) : 0;
 }
 
 RowValues RunOptions::row_values() const {
@@ -353,9 +353,17 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
   };
   for (const GivenOption& each : given) {
     require_async_use(cases, each);
-    if ((each.option->group == OptionGroup::dense || each.option->name == "train") && !has_layers(run.dense.kind))
+    if (each.option->group == OptionGroup::dense && !has_layers(run.dense.kind))
       throw InputError(
           fmt::format("{}: no layers are trained; use --dense mlp, dlrm or dcnv2", each.as_given(each.values.front())));
+    if (each.option->name == "train" && !run.trains())
+      throw InputError(fmt::format(
+          "{}: no layers are trained; use --dense mlp, dlrm or dcnv2, or --save FOLDER for the tables alone",
+          each.as_given(each.values.front())));
+    if ((each.option->name == "save_every" || each.option->name == "save_kind" ||
+         (each.option->name == "fault" && run.fault == Fault::crash)) &&
+        run.save.empty())
+      throw InputError(fmt::format("{}: nothing is saved; use --save FOLDER", each.as_given(each.values.front())));
     if (each.option->name == "reading" && run.data.file.empty())
       throw InputError(
           fmt::format("{}: the ids come from no file; use --data FILE", each.as_given(each.values.front())));

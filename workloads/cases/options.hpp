@@ -31,6 +31,17 @@ inline constexpr std::array data_readings{
 };
 constexpr auto choices_of(DataReading) { return Choices{"reading", data_readings}; }
 
+/// Selects which rows checkpoints have.
+enum class SaveKind { full, changes };
+
+inline constexpr std::array save_kinds{
+    Choice<SaveKind>{"full", "all rows", SaveKind::full},
+    Choice<SaveKind>{"changes",
+                     "rows that were touched since the checkpoint before, until these are more bytes than all",
+                     SaveKind::changes},
+};
+constexpr auto choices_of(SaveKind) { return Choices{"save kind", save_kinds}; }
+
 /// Says where samples come from when they are not generated.
 struct DataOptions {
   std::string file;
@@ -60,6 +71,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   bool exact = false;
   Fault fault = Fault::none;
+  std::int64_t crash_at = 1;  ///< with Fault::crash
   kernels::BoundsCheck bounds_check = kernels::BoundsCheck::on;
   std::int64_t batches = 0;           ///< different ones that the timed steps rotate through; 0: as many as it takes
   std::int64_t checked_steps = 2;     ///< 0: off
@@ -67,6 +79,9 @@ struct RunOptions {
   /// This is the number of steps that each case takes from its first weights on, on new batches, for loss and AUC;
   /// absent: see below.
   std::optional<std::int64_t> trained_steps;
+  std::string save, restore;    ///< folders of checkpoints of the steps that are trained; empty: none
+  std::int64_t save_every = 0;  ///< so many of these steps, and after the last; 0: after the last alone
+  SaveKind save_kind = SaveKind::full;
   double seconds = 5.0;           ///< budget of timed steps per case when `steps` and `budget` are absent
   std::optional<Seconds> budget;  ///< of the whole measurement, all cases together
   /// This is the JSON of each option before any was set (option_table.hpp).
@@ -81,7 +96,9 @@ struct RunOptions {
   /// These are the steps of a case from its first weights on, for its loss and AUC, where trained_steps is absent: with
   /// rows that may be stale, and without.
   static constexpr std::int64_t trained_with_stale_rows = 128, trained_in_time = 32;
-  /// Returns the most steps that a case is trained for; 0 without layers.
+  /// Returns whether a case is trained: it has layers, or its steps are saved or follow a checkpoint.
+  bool trains() const { return has_layers(dense.kind) || !save.empty() || !restore.empty(); }
+  /// Returns the most steps that a case is trained for.
   std::int64_t most_trained_steps() const;
 };
 

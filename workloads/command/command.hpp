@@ -45,6 +45,7 @@ void when_parsed(CLI::App& app, const std::function<void()>& action);
 void add_force(CLI::App& app, bool& force);
 
 void define_calibrate(CLI::App& app);
+void define_checkpoint(CLI::App& app);
 void define_compare(CLI::App& app);
 void define_completion(CLI::App& app);
 void define_data(CLI::App& app);

@@ -15,6 +15,7 @@
 #include "workloads/batches/workload_statistics.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/cases/workload_summary.hpp"
+#include "workloads/checkpoint/run_facts.hpp"
 #include "workloads/command/async_pools.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/case_setup.hpp"
@@ -129,6 +130,13 @@ int run_on(const comm::Communicator& world, const CaseArguments& arguments) {
   for (const PlannedTables& planned : setup.plans)
     if (const std::string idle = idle_ranks_text(planned.plan); !idle.empty())
       say(fmt::format("plan {}: {}", planned.plan.name, idle));
+  comm::agree(world, [&] {
+    if (!options.save.empty() && setup.cases.size() > 1)
+      throw InputError(fmt::format("--save {}: has room for one case, and there are {}; use shardmark run",
+                                   options.save, setup.cases.size()));
+    if (world.rank() == 0)
+      for (const PlannedTables& planned : setup.plans) require_checkpoints(planned.options, planned.plan);
+  });
   const auto batches = comm::agree(world, [&] { return make_batch_source(options, say); });
   const PlannedTables& first = setup.plans.front();
   const Case& config = setup.cases.front().config;

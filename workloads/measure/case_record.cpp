@@ -40,6 +40,16 @@ std::int64_t table_bytes_max(const PlannedTables& planned) {
   return std::llround(std::ranges::max(table_bytes(planned.plan, planned.options.workload.tables)));
 }
 
+/// Adds what checkpoints took, where there were any.
+void record_costs(const char* field, const CheckpointCosts& costs, results::CaseRecord& record) {
+  if (costs.times == 0) return;
+  record.details[field] = {{"times", costs.times},
+                           {"seconds", rounded(costs.seconds)},
+                           {"bytes", costs.bytes},
+                           {"gb_per_s", rounded(1e-9 * static_cast<double>(costs.bytes) / costs.seconds)},
+                           {"sent_bytes", costs.sent}};
+}
+
 /// Adds the published time of a lookup, and the rate by the published accounting, to what is told of tensor trains.
 void add_published(const PublishedLookup& published, nlohmann::ordered_json& details) {
   namespace fields = results::tensor_train_fields;
@@ -129,14 +139,20 @@ results::CaseRecord case_record(const Job& job, std::size_t number, const CaseSt
   for (const StorageReport& report : timings.reports)
     record.details[report.maker->field] = report.maker->details(report.tables, report.numbers, times);
   if (const auto& published = job.options.workload.published_lookup) add_published(*published, record.details);
-  if (state.training) {
-    record.details["loss"] = state.training->loss;
-    if (state.training->auc) record.details["auc"] = *state.training->auc;
-    record.details["auc_steps"] = state.training->steps;
-    record.details["trained_steps"] = state.trained_steps;
+  if (state.training && state.training->quality) {
+    const TrainingWindow::Quality& quality = *state.training->quality;
+    record.details["loss"] = quality.loss;
+    if (quality.auc) record.details["auc"] = *quality.auc;
+    record.details["auc_steps"] = quality.steps;
+    record.details["trained_steps"] = state.training->steps;
     if (const auto samples = prepared.samples_of_data())
-      record.details["data_passes"] = rounded(
-          static_cast<double>(state.trained_steps * job.options.workload.global_batch) / static_cast<double>(*samples));
+      record.details["data_passes"] =
+          rounded(static_cast<double>(state.training->steps * job.options.workload.global_batch) /
+                  static_cast<double>(*samples));
+  }
+  if (state.training) {
+    record_costs("saved", state.training->saved, record);
+    record_costs("restored", state.training->restored, record);
   }
   if (!timings.read_ms.empty()) record.details["read_ms"] = results::summarize(timings.read_ms).median;
   if (timings.async.any())

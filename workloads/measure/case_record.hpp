@@ -4,8 +4,8 @@
 #include "comm/placement/cost/step_cost.hpp"
 #include "results/disturbance.hpp"
 #include "results/record.hpp"
-#include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/timing.hpp"
+#include "workloads/measure/training.hpp"
 #include "workloads/measure/wrong_values.hpp"
 
 namespace shardmark::workloads {
@@ -29,9 +29,8 @@ struct CaseState {
   Checked checked;
   std::vector<results::VisitConditions> conditions;  ///< of each visit
   double check_seconds = 0.0, visit_seconds = 0.0;   ///< of the latest check and visit
-  std::optional<TrainingWindow::Quality> training;   ///< of the steps that it was trained for
-  std::int64_t trained_steps = 0;
-  std::optional<results::CaseRecord> earlier = {};  ///< of the job that this one resumes; the first timings are its
+  std::optional<Training> training;                  ///< apart from the steps that were timed
+  std::optional<results::CaseRecord> earlier = {};   ///< of the job that this one resumes; the first timings are its
   std::string stopped;         ///< after which round it was certainly slower than the best; empty: it was not
   bool left_out = false;       ///< it is not measured, as the budget has no time for it
   bool out_of_budget = false;  ///< it was stopped for that reason, after its first visits

@@ -16,11 +16,11 @@
 #include "workloads/measure/case_predictions.hpp"
 #include "workloads/measure/case_record.hpp"
 #include "workloads/measure/conditions.hpp"
-#include "workloads/measure/dense/training_window.hpp"
 #include "workloads/measure/interruption.hpp"
 #include "workloads/measure/prepare.hpp"
 #include "workloads/measure/resume.hpp"
 #include "workloads/measure/schedule.hpp"
+#include "workloads/measure/training.hpp"
 #include "workloads/measure/twins.hpp"
 
 namespace shardmark::workloads {
@@ -123,8 +123,7 @@ class Measurement {
         if (signal_ || interrupted()) return;
         status_(fmt::format("training {}{}", job_.name_of(c), what_is_left()));
         prepared_.hold(plan);
-        cases_[c].training = train_anew(job_, prepared_, c, steps);
-        cases_[c].trained_steps = steps;
+        cases_[c].training = train_anew(job_, prepared_, c, steps, status_, [this] { return interrupted(); });
       }
   }
 

@@ -102,8 +102,9 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
   EXPECT_EQ(options.at("exact"), false);
   EXPECT_EQ(changed_options(run, config),
             (std::vector<std::string>{"wire_ids", "groups", "dtype", "learning_rate", "hotness", "batches"}));
-  EXPECT_EQ(schedule_options(run).dump(),
-            R"({"seed":9,"steps":"auto","seconds":5.0,"budget":"none","train":"auto","check":2})");
+  EXPECT_EQ(
+      schedule_options(run).dump(),
+      R"({"seed":9,"steps":"auto","seconds":5.0,"budget":"none","train":"auto","save":"none","save_every":"end","save_kind":"full","restore":"none","check":2})");
 }
 
 TEST(Options, TensorTrainsAreSetByThemselves) {

@@ -23,7 +23,7 @@ SECONDS = 60  # after so long it hangs
 SMALL = {"scale": "1/4096", "batch": 240, "steps": 1, "check": 1, "threads": 1, "machine": "off",
          "watchdog": SECONDS / 2}
 AT_ONCE = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}  # or Open MPI waits a second for the other ranks when one has failed
-PROGRESS = re.compile(r"shardmark: (preparing|calibrating|computing|checking|timed|timing|comparing|exchange \S+ is left out)\b")
+PROGRESS = re.compile(r"shardmark: (preparing|calibrating|computing|checking|timed|timing|comparing|training|saving|restoring|exchange \S+ is left out)\b")
 
 
 class Outcome:

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "workloads/measure/prepare.hpp"
 
 namespace shardmark::workloads {
 
@@ -43,17 +42,5 @@ class TrainingWindow {
   std::vector<Step> steps_;  ///< in turns from next_ on
   std::size_t next_ = 0;
 };
-
-/// Returns the number of steps that a case of the job is trained for, apart from those that are timed: the option, or
-/// where it leaves it open RunOptions::trained_with_stale_rows, if rows that a model with layers sees may be stale in
-/// one of the cases. Else all cases have one loss but for rounding, and the first is trained alone, for
-/// RunOptions::trained_in_time. 0: it is not trained.
-std::int64_t steps_to_train(const Job& job, std::size_t number);
-
-/// Returns loss and AUC of the latest of `steps` steps of a case, from the first rows and weights on, each on a new
-/// batch, as long as the data have one: alike for all cases of a job, but for how stale their rows are and in which
-/// order they take batches. The tables of its plan are held. Collective.
-std::optional<TrainingWindow::Quality> train_anew(const Job& job, Prepared& prepared, std::size_t number,
-                                                  std::int64_t steps);
 
 }  // namespace shardmark::workloads

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "workloads/cases/options.hpp"
 #include "workloads/step/flight.hpp"
@@ -30,6 +31,10 @@ class DenseModel {
   /// Return weights and biases in the order of reference::dense_blocks, and the vectors of their optimizer state.
   virtual std::span<const float> parameters() const { return {}; }
   virtual std::span<const float> state(int) const { return {}; }
+  /// Sets these as they were after so many steps; what follows is, bit for bit, what would have followed then. state:
+  /// by vector.
+  virtual void resume(std::span<const float> /*parameters*/, const std::vector<std::vector<float>>& /*state*/,
+                      std::int64_t /*steps*/) {}
 };
 
 /// Is no model: returns the gradients that the input brings, which depend on nothing but seed, step, feature, sample

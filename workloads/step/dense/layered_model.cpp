@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/dense/layered_model.hpp"
 
+#include <algorithm>
+
 #include "reference/dense/dense_step.hpp"
 
 namespace shardmark::workloads {
@@ -23,6 +25,18 @@ void LayeredModel::reset() {
   for (int v = 0; v < choice_of(optimizer_.kind).vectors; ++v)
     Kokkos::deep_copy(Execution(), state_[v], initial_state(optimizer_, parameter_count(), v * parameter_count()));
   steps_ = 0;
+}
+
+void LayeredModel::resume(std::span<const float> parameters, const std::vector<std::vector<float>>& state,
+                          std::int64_t steps) {
+  const auto set = [](std::span<const float> from, HostElements<float>& host, const DeviceArray<float>& to) {
+    const auto values = host.room_for(to);
+    std::ranges::copy(from, values.begin());
+    host.write(values, to);
+  };
+  set(parameters, parameters_on_host_, layers_.parameters());
+  for (std::size_t v = 0; v < state.size(); ++v) set(state[v], state_on_host_[v], state_[v]);
+  steps_ = steps;
 }
 
 DeviceArray<float> LayeredModel::fill_bucket(const kernels::DenseBatch& batch) {

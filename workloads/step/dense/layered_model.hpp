@@ -27,6 +27,8 @@ class LayeredModel : public DenseModel {
   std::span<const float> logits() const override { return logits_on_host_.read(layers_.logits()); }
   std::span<const float> parameters() const override { return parameters_on_host_.read(layers_.parameters()); }
   std::span<const float> state(int vector) const override { return state_on_host_[vector].read(state_[vector]); }
+  void resume(std::span<const float> parameters, const std::vector<std::vector<float>>& state,
+              std::int64_t steps) override;
 
  private:
   /// Runs backward stages until a bucket is full or there are no more.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "datasets/checkpoint/manifest.hpp"
+#include "datasets/hdf5.hpp"
+
+namespace shardmark::datasets {
+
+/// Leaves the elements of a new vector without a value, where all are written anyway.
+template <class T>
+struct WithoutValue : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = WithoutValue<U>;
+  };
+  template <class U>
+  void construct(U* element) noexcept {
+    ::new (static_cast<void*>(element)) U;
+  }
+  template <class U, class... Arguments>
+  void construct(U* element, Arguments&&... arguments) {
+    ::new (static_cast<void*>(element)) U(std::forward<Arguments>(arguments)...);
+  }
+};
+using Bytes = std::vector<std::byte, WithoutValue<std::byte>>;
+
+/// Holds some rows of an array: of each of its fields [rows, elements], bit for bit as in memory.
+using SavedRows = std::vector<Bytes>;
+
+/// Returns room for so many rows.
+SavedRows room_for(const SavedArray& array, std::int64_t rows);
+/// Gives rows that room, in the memory that they have where it suffices.
+void make_room(const SavedArray& array, std::int64_t count, SavedRows& rows);
+
+/// Writes one part of a checkpoint: beside the fields of each array, attribute `first` (the number of the first row)
+/// and `xxh64`, a checksum of each block. The file appears under its name when it is committed, or not at all.
+class PartWriter {
+ public:
+  /// manifest: its arrays and identity; part: file and ranges. `before` is called as FileSteps says. Throws InputError
+  /// when the file cannot be written, as all functions do.
+  PartWriter(const std::string& folder, const Manifest& manifest, SavedPart part, FileSteps before = {});
+  ~PartWriter();
+
+  /// Writes whole blocks, those of a range in their order.
+  void write(const SavedRange& blocks, const SavedRows& rows);
+  /// Returns the part with its bytes and checksum.
+  SavedPart commit();
+
+ private:
+  struct Written;
+
+  const Manifest& manifest_;
+  SavedPart part_;
+  FileSteps before_;
+  OutputFile output_;
+  std::optional<hdf5::File> file_;
+  std::vector<Written> ranges_;
+};
+
+/// Makes index.h5 of the folder: a view of each field of each array as one data set [rows, elements], with the step.
+void write_index(const std::string& folder, const Manifest& manifest, const FileSteps& before = {});
+
+/// Reads the rows of a checkpoint, and holds each block that it reads to its checksum. Throws InputError naming array,
+/// rows and file.
+class CheckpointReader {
+ public:
+  /// Reads the manifest of a checkpoint, or of the latest one in the folder.
+  explicit CheckpointReader(const std::string& folder);
+  ~CheckpointReader();
+
+  const std::string& folder() const { return folder_; }
+  const Manifest& manifest() const { return manifest_; }
+
+  /// Reads whole blocks into `rows`, which get the room; or returns them.
+  void read(const SavedRange& blocks, SavedRows& rows) const;
+  SavedRows read(const SavedRange& blocks) const {
+    SavedRows rows;
+    read(blocks, rows);
+    return rows;
+  }
+  /// Returns the checksums of all blocks of an array, as its parts have them.
+  std::vector<std::uint64_t> checksums(std::int64_t array) const;
+  /// Reads everything, and returns a line for each part or block that is not what was written.
+  std::vector<std::string> damages() const;
+
+ private:
+  struct Part;
+  Part& part(std::size_t number) const;
+
+  std::string folder_;
+  Manifest manifest_;
+  mutable std::map<std::size_t, std::unique_ptr<Part>> parts_;  ///< those that were opened
+};
+
+/// Says how the rows of an array differ between two checkpoints that both have it.
+struct ArrayDifference {
+  std::string path;
+  std::int64_t rows = 0;       ///< that differ
+  std::int64_t first_row = 0;  ///< the first of them
+};
+
+/// Returns the arrays of which rows differ. Throws InputError where the checkpoints have other arrays.
+std::vector<ArrayDifference> differences(const CheckpointReader& a, const CheckpointReader& b);
+
+}  // namespace shardmark::datasets

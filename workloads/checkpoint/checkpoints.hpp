@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "datasets/checkpoint/parts.hpp"
+#include "workloads/cases/options.hpp"
+#include "workloads/checkpoint/row_pieces.hpp"
+#include "workloads/checkpoint/touched_rows.hpp"
+#include "workloads/step/dense/dense_model.hpp"
+#include "workloads/tables/sharded_tables.hpp"
+
+namespace shardmark::workloads {
+
+/// Holds what checkpoints of a run took, over all ranks.
+struct CheckpointCosts {
+  std::int64_t times = 0;
+  double seconds = 0.0;    ///< of the slowest rank, its waiting for others and for the disk included
+  std::int64_t bytes = 0;  ///< of rows
+  std::int64_t sent = 0;   ///< bytes from rank to rank, for rows to come into the order of blocks, or out of it
+
+  void add(const CheckpointCosts& more) {
+    times += more.times;
+    seconds += more.seconds;
+    bytes += more.bytes;
+    sent += more.sent;
+  }
+};
+
+/// Saves the tables and the dense model of a case, and restores them, on any number of ranks under any plan that can
+/// keep the tables as they are stored. Rows travel into blocks in their order (datasets/checkpoint), of which each rank
+/// writes or reads a share. All functions are collective, and throw alike on all ranks.
+class Checkpoints {
+ public:
+  /// options: of the plan, with the folders to save to and restore from. All but `status` outlive the object.
+  Checkpoints(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
+              std::function<void(const std::string&)> status);
+
+  /// Reads the checkpoint that options.restore names, and returns how many steps had been taken. The next step is, bit
+  /// for bit where sums are exact, the one that would have followed there. Throws InputError naming file, table and
+  /// rows where it cannot be read or is of another model.
+  std::int64_t restore(ShardedTables& tables, DenseModel& dense);
+
+  /// Takes note of the rows that a step on this input may have changed, where only such are saved (SaveKind::changes).
+  /// Call it after each step that follows restore(), or the filling of the tables.
+  void took(const StepInput& input);
+
+  /// Saves into a folder of its own in options.save; with SaveKind::changes the first time all rows, then those that
+  /// were touched since the checkpoint before, until these have more bytes together than all rows. Whatever ends it,
+  /// what was saved before stays whole; afterwards the checkpoint before is kept, and none that is older. Throws
+  /// InputError where the folder cannot be written.
+  void save(ShardedTables& tables, DenseModel& dense);
+
+  const CheckpointCosts& saved() const { return saved_; }
+  const CheckpointCosts& restored() const { return restored_; }
+
+ private:
+  SavedLayout layout_of(const ShardedTables& tables, const DenseModel& dense) const;
+  std::int64_t state_vectors() const;  ///< of the dense model
+  void write(ShardedTables& tables, DenseModel& dense, const std::string& folder);
+  /// Restores the rows that one checkpoint has; returns their bytes and those that this rank sent.
+  std::pair<std::int64_t, std::int64_t> restore_one(const datasets::CheckpointReader& reader, const SavedLayout& all,
+                                                    HeldRows& held) const;
+
+  const comm::Communicator& comm_;
+  const RunOptions& options_;
+  const placement::Plan& plan_;
+  std::function<void(const std::string&)> status_;
+  FileSteps before_;                             ///< kills the job where the options ask for it
+  std::optional<TouchedRows> touched_;           ///< where rows that were touched are saved
+  std::optional<datasets::SavedParent> parent_;  ///< the latest checkpoint that was saved here
+  std::int64_t changed_bytes_ = 0;               ///< of the checkpoints since the one with all rows
+  CheckpointCosts saved_, restored_;
+};
+
+}  // namespace shardmark::workloads

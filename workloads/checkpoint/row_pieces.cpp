@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/checkpoint/row_pieces.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace shardmark::workloads {
+namespace {
+
+/// Is consecutive local rows of cells that a rank holds.
+struct Piece {
+  HeldCells cells;
+  std::int64_t first = 0, count = 0;
+  std::int64_t place = 0, step = 1;  ///< of the first row among those of the round, and from one to the next
+
+  std::int64_t values(const ArrayLayout& layout) const { return count * layout.value_bytes(cells.columns()); }
+  std::int64_t floats(const ArrayLayout& layout) const { return count * layout.state_floats(cells.columns()); }
+  std::int64_t bytes(const ArrayLayout& layout) const { return values(layout) + 4 * floats(layout); }
+};
+
+/// Adds the rows of cells that are in a range, where there are any.
+void add_range(const datasets::SavedRange& range, const HeldCells& cells, std::vector<Piece>& pieces) {
+  const auto before = [&](std::int64_t row) {  // local rows of the cells that come before a row of the array
+    return placement::RowSet{cells.rows.begin, std::min(row, cells.rows.end), cells.rows.stride}.count();
+  };
+  const std::int64_t first = before(range.first), count = before(range.end()) - first;
+  if (count > 0) pieces.push_back({cells, first, count, cells.rows.global(first) - range.first, cells.rows.stride});
+}
+
+/// Adds the rows of cells that are listed, those that follow each other in both as one piece.
+void add_listed(std::span<const std::int64_t> listed, const HeldCells& cells, std::vector<Piece>& pieces) {
+  bool follows = false;
+  for (std::int64_t i = 0; i < std::ssize(listed); ++i) {
+    const bool held = cells.rows.contains(listed[i]);
+    if (held && follows && cells.rows.local(listed[i]) == pieces.back().first + pieces.back().count)
+      ++pieces.back().count;
+    else if (held)
+      pieces.push_back({cells, cells.rows.local(listed[i]), 1, i, 1});
+    follows = held;
+  }
+}
+
+/// Returns all pieces of a rank's rows: of those that one rank holds, and of those that every rank holds once for each
+/// of `replicas`.
+std::vector<Piece> pieces_of(const ArrayLayout& layout, const RoundRows& rows, const std::vector<int>& replicas) {
+  std::vector<Piece> pieces;
+  if (rows.range.count == 0) return pieces;
+  const auto add = [&](const HeldCells& cells) {
+    rows.listed.empty() ? add_range(rows.range, cells, pieces) : add_listed(rows.listed, cells, pieces);
+  };
+  for (const HeldCells& cells : layout.holders) add(cells);
+  for (const int rank : replicas) {
+    HeldCells cells = layout.replica;
+    cells.rank = rank;
+    if (cells.rows.count() > 0) add(cells);
+  }
+  return pieces;
+}
+
+/// Copies the cells of a piece between whole rows, whose last fields are values and state, and rows as a store has
+/// them; of numbers beside the columns, which all who hold a row have, the holder of its first column gives them.
+template <bool to_whole, class Whole, class Byte>
+void copy(const ArrayLayout& layout, const Piece& piece, Whole& whole, Byte* values, Byte* state) {
+  const HeldCells& cells = piece.cells;
+  const std::int64_t columns = cells.columns(), size = layout.value_bytes(1),
+                     all_state = layout.state_floats(layout.dim);
+  const auto move = [](auto* own, auto* other, std::int64_t bytes) {
+    if constexpr (to_whole)
+      std::memcpy(own, other, static_cast<std::size_t>(bytes));
+    else
+      std::memcpy(other, own, static_cast<std::size_t>(bytes));
+  };
+  const std::size_t state_field = whole.size() - 1, value_field = state_field - (all_state > 0 ? 1 : 0);
+  for (std::int64_t i = 0; i < piece.count; ++i) {
+    const std::int64_t row = piece.place + i * piece.step;
+    move(whole[value_field].data() + (row * layout.dim + cells.column_begin) * size, values, columns * size);
+    values += columns * size;
+    if (all_state == 0) continue;
+    auto* whole_state = whole[state_field].data() + 4 * row * all_state;
+    for (std::int64_t v = 0; v < layout.vectors; ++v, state += 4 * columns)
+      move(whole_state + 4 * (v * layout.dim + cells.column_begin), state, 4 * columns);
+    if (!to_whole || cells.column_begin == 0)
+      move(whole_state + 4 * layout.vectors * layout.dim, state, 4 * layout.scalars);
+    state += 4 * layout.scalars;
+  }
+}
+
+StoredRows room_for(const ArrayLayout& layout, const Piece& piece) {
+  return {std::vector<std::byte>(static_cast<std::size_t>(piece.values(layout))),
+          std::vector<float>(static_cast<std::size_t>(piece.floats(layout)))};
+}
+
+/// Walks through one message with each rank: of each piece the values, then the state.
+class Letters {
+ public:
+  Letters(const std::vector<std::int64_t>& bytes, std::vector<datasets::Bytes>& by_rank) {
+    by_rank.resize(bytes.size());
+    for (std::size_t r = 0; r < bytes.size(); ++r) {
+      by_rank[r].resize(static_cast<std::size_t>(bytes[r]));
+      at_.push_back(by_rank[r].data());
+    }
+  }
+  /// Returns where the values and the state of a piece lie that comes next in the message with a rank.
+  std::pair<std::byte*, std::byte*> next(int rank, const ArrayLayout& layout, const Piece& piece) {
+    std::byte* const values = at_[rank];
+    at_[rank] += piece.bytes(layout);
+    return {values, values + piece.values(layout)};
+  }
+
+ private:
+  std::vector<std::byte*> at_;
+};
+
+}  // namespace
+
+HeldRows::HeldRows(ShardedTables& tables, DenseModel& dense, std::int64_t vectors) : tables_(tables), dense_(dense) {
+  const auto weights = std::as_bytes(dense.parameters());
+  const std::int64_t rows = std::ssize(dense.parameters());
+  weights_.values.assign(weights.begin(), weights.end());
+  weights_.state.resize(static_cast<std::size_t>(rows * vectors));
+  for (std::int64_t v = 0; v < vectors; ++v) {
+    const auto state = dense.state(static_cast<int>(v));
+    for (std::int64_t i = 0; i < rows; ++i) weights_.state[i * vectors + v] = state[i];
+  }
+}
+
+StoredRows HeldRows::read(const ArrayLayout& layout, const HeldCells& cells, std::int64_t first,
+                          std::int64_t count) const {
+  if (layout.table >= 0) return tables_.store_of(cells.shard).read_range(cells.shard, layout.part, first, count);
+  const auto values = weights_.values.begin() + 4 * first;
+  const auto state = weights_.state.begin() + layout.vectors * first;
+  return {{values, values + 4 * count}, {state, state + layout.vectors * count}};
+}
+
+void HeldRows::write(const ArrayLayout& layout, const HeldCells& cells, std::int64_t first, const StoredRows& rows) {
+  if (layout.table >= 0) return tables_.store_of(cells.shard).write_range(cells.shard, layout.part, first, rows);
+  std::ranges::copy(rows.values, weights_.values.begin() + 4 * first);
+  std::ranges::copy(rows.state, weights_.state.begin() + layout.vectors * first);
+}
+
+void HeldRows::complete(std::int64_t steps) {
+  if (weights_.values.empty()) return;
+  std::vector<float> weights(weights_.values.size() / 4);
+  std::memcpy(weights.data(), weights_.values.data(), weights_.values.size());
+  const std::size_t vectors = weights_.state.size() / weights.size();
+  std::vector<std::vector<float>> state(vectors, std::vector<float>(weights.size()));
+  for (std::size_t i = 0; i < weights_.state.size(); ++i) state[i % vectors][i / vectors] = weights_.state[i];
+  dense_.resume(weights, state, steps);
+}
+
+const datasets::SavedRows& BlockExchange::collect(const std::vector<RoundRows>& ranges, const HeldRows& held) {
+  const int own = comm_.rank(), ranks = comm_.size();
+  const auto layout_of = [&](int rank) -> const ArrayLayout& { return layout_.layouts[ranges[rank].range.array]; };
+  std::vector<std::vector<Piece>> pieces;  // of the range of each rank
+  std::vector<std::int64_t> in(static_cast<std::size_t>(ranks)), out(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) {
+    pieces.push_back(pieces_of(layout_of(r), ranges[r], {r}));
+    for (const Piece& piece : pieces.back()) {
+      if (r != own && piece.cells.rank == own) out[r] += piece.bytes(layout_of(r));
+      if (r == own && piece.cells.rank != own) in[piece.cells.rank] += piece.bytes(layout_of(r));
+    }
+  }
+  Letters sent(out, sent_), received(in, received_);
+  for (int r = 0; r < ranks; ++r)
+    if (in[r] > 0) messages_.receive(received_[r], r);
+  for (int r = 0; r < ranks; ++r) {
+    if (out[r] == 0) continue;
+    for (const Piece& piece : pieces[r]) {
+      if (piece.cells.rank != own) continue;
+      const StoredRows stored = held.read(layout_of(r), piece.cells, piece.first, piece.count);
+      const auto [values, state] = sent.next(r, layout_of(r), piece);
+      std::ranges::copy(stored.values, values);
+      std::ranges::copy(std::as_bytes(std::span(stored.state)), state);
+    }
+    messages_.send(sent_[r], r);
+  }
+  const datasets::SavedRange& range = ranges[own].range;
+  if (range.count > 0) datasets::make_room(layout_.arrays[range.array], range.count, rows_);
+  if (!ranges[own].listed.empty()) std::ranges::copy(std::as_bytes(ranges[own].listed), rows_.front().begin());
+  for (const Piece& piece : pieces[own]) {
+    if (piece.cells.rank != own) continue;
+    const StoredRows stored = held.read(layout_of(own), piece.cells, piece.first, piece.count);
+    copy<true>(layout_of(own), piece, rows_, stored.values.data(), std::as_bytes(std::span(stored.state)).data());
+  }
+  messages_.wait();
+  for (const Piece& piece : pieces[own]) {
+    if (piece.cells.rank == own) continue;
+    const auto [values, state] = received.next(piece.cells.rank, layout_of(own), piece);
+    copy<true>(layout_of(own), piece, rows_, values, state);
+  }
+  return rows_;
+}
+
+void BlockExchange::spread(const std::vector<RoundRows>& ranges, const datasets::SavedRows& rows, HeldRows& held) {
+  const int own = comm_.rank(), ranks = comm_.size();
+  std::vector<int> all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  const auto layout_of = [&](int rank) -> const ArrayLayout& { return layout_.layouts[ranges[rank].range.array]; };
+  std::vector<std::vector<Piece>> pieces;  // of the range of each rank
+  std::vector<std::int64_t> in(static_cast<std::size_t>(ranks)), out(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) {
+    pieces.push_back(pieces_of(layout_of(r), ranges[r], all));
+    for (const Piece& piece : pieces.back()) {
+      if (r != own && piece.cells.rank == own) in[r] += piece.bytes(layout_of(r));
+      if (r == own && piece.cells.rank != own) out[piece.cells.rank] += piece.bytes(layout_of(r));
+    }
+  }
+  Letters sent(out, sent_), received(in, received_);
+  for (int r = 0; r < ranks; ++r)
+    if (in[r] > 0) messages_.receive(received_[r], r);
+  for (const Piece& piece : pieces[own]) {
+    if (piece.cells.rank == own) continue;
+    const auto [values, state] = sent.next(piece.cells.rank, layout_of(own), piece);
+    copy<false>(layout_of(own), piece, rows, values, state);
+  }
+  for (int r = 0; r < ranks; ++r)
+    if (out[r] > 0) messages_.send(sent_[r], r);
+  for (const Piece& piece : pieces[own]) {
+    if (piece.cells.rank != own) continue;
+    StoredRows stored = room_for(layout_of(own), piece);
+    copy<false>(layout_of(own), piece, rows, stored.values.data(),
+                std::as_writable_bytes(std::span(stored.state)).data());
+    held.write(layout_of(own), piece.cells, piece.first, stored);
+  }
+  messages_.wait();
+  for (int r = 0; r < ranks; ++r)
+    for (const Piece& piece : pieces[r]) {
+      if (r == own || piece.cells.rank != own) continue;
+      StoredRows stored = room_for(layout_of(r), piece);
+      const auto [values, state] = received.next(r, layout_of(r), piece);
+      std::copy_n(values, stored.values.size(), stored.values.data());
+      std::copy_n(state, 4 * stored.state.size(), std::as_writable_bytes(std::span(stored.state)).data());
+      held.write(layout_of(r), piece.cells, piece.first, stored);
+    }
+}
+
+std::int64_t BlockExchange::sent() const {
+  const auto& sent = messages_.sent();
+  return std::reduce(sent.begin(), sent.end());
+}
+
+}  // namespace shardmark::workloads
