@@ -210,6 +210,8 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
       if (shard.rank != comm.rank()) continue;
       const double held = by_rows ? held_rows(movement, own, all, plan.ranks) : all.ids;
       held_ids += held;
+      if (const auto of_step = maker_of(table).step_bytes; of_step && storage_of(table).splits)
+        bytes += of_step(table, held, all.distinct_rows);
       bytes += by_rows
                    ? placement::holder_bytes(movement.wire, movement.dedup, shard.columns(), held, all.distinct_rows)
                    : placement::owned_id_bytes(held);
@@ -405,7 +407,8 @@ std::vector<double> table_bytes(const placement::Plan& plan, const std::vector<T
     if (placement::has_replicas(plan.tables[t]))
       copied += storage_bytes(tables[t], placement::replicated_rows(plan.tables[t], tables[t]).count(), tables[t].dim);
     for (const placement::Shard& shard : plan.tables[t].shards)
-      bytes[shard.rank] += storage_bytes(tables[t], shard.rows.count(), shard.columns());
+      bytes[shard.rank] += storage_bytes(
+          tables[t], placement::HeldRows(shard.rows, tables[t], static_cast<std::int64_t>(t)), shard.columns());
   }
   for (double& of_rank : bytes) of_rank += copied;
   return bytes;
