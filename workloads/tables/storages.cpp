@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "results/dynamic_fields.hpp"
 #include "results/tensor_train_fields.hpp"
 #include "workloads/tables/dense_store.hpp"
 #include "workloads/tables/dynamic/dynamic_store.hpp"
@@ -24,7 +25,7 @@ std::vector<StorageMaker>& mutable_makers() {
        .is_open = has_capacity,
        .decide = require_capacity,
        .numbers = dynamic_numbers,
-       .field = "dynamic",
+       .field = results::dynamic_fields::object,
        .details = dynamic_details},
   };
   return all;

@@ -9,6 +9,7 @@
 
 #include "kernels/dynamic/dynamic_keys.hpp"
 #include "kernels/route/bag_lengths.hpp"
+#include "results/dynamic_fields.hpp"
 #include "workloads/tables/row_store.hpp"
 
 namespace shardmark::workloads {
@@ -293,21 +294,21 @@ double dynamic_step_bytes(const Table& table, double ids, double distinct) {
 
 nlohmann::ordered_json dynamic_details(std::span<const Table> tables, std::span<const std::int64_t> numbers,
                                        const StepMilliseconds& /*times*/) {
+  namespace fields = results::dynamic_fields;
   const auto of = [&](DynamicNumber number) { return numbers[index_of(number)]; };
-  const auto per_row = [&](std::int64_t sum) {
-    const auto rows = static_cast<double>(of(DynamicNumber::rows));
-    return rows > 0.0 ? std::round(100.0 * static_cast<double>(sum) / rows) / 100.0 : 0.0;
+  const auto per = [](std::int64_t sum, std::int64_t count) {
+    return count > 0 ? std::round(1e4 * static_cast<double>(sum) / static_cast<double>(count)) / 1e4 : 0.0;
   };
-  const std::int64_t keys = of(DynamicNumber::key_bytes), rows = of(DynamicNumber::row_bytes);
-  nlohmann::ordered_json details{{"tables", tables.size()}};
-  for (const DynamicNumber number : {DynamicNumber::rows, DynamicNumber::found, DynamicNumber::admitted,
-                                     DynamicNumber::absent, DynamicNumber::evicted})
-    details[std::string(dynamic_numbers[index_of(number)].name)] = of(number);
-  const auto room = static_cast<double>(of(DynamicNumber::room));
-  details["load"] = room > 0.0 ? std::round(1e4 * static_cast<double>(of(DynamicNumber::rows)) / room) / 1e4 : 0.0;
-  details["bytes_per_row"] = per_row(keys + rows);
-  details["key_bytes_per_row"] = per_row(keys);
-  return details;
+  const std::int64_t rows = of(DynamicNumber::rows), keys = of(DynamicNumber::key_bytes);
+  return {{fields::tables, tables.size()},
+          {fields::rows, rows},
+          {fields::load, per(rows, of(DynamicNumber::room))},
+          {fields::found, of(DynamicNumber::found)},
+          {fields::admitted, of(DynamicNumber::admitted)},
+          {fields::absent, of(DynamicNumber::absent)},
+          {fields::evicted, of(DynamicNumber::evicted)},
+          {fields::bytes_per_row, per(keys + of(DynamicNumber::row_bytes), rows)},
+          {fields::key_bytes_per_row, per(keys, rows)}};
 }
 
 }  // namespace shardmark::workloads

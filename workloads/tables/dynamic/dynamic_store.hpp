@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "results/dynamic_fields.hpp"
 #include "workloads/tables/shard_layout.hpp"
 #include "workloads/tables/storages.hpp"
 #include "workloads/tables/store.hpp"
@@ -31,14 +32,14 @@ std::int64_t most_places(const Table& table, std::int64_t most_rows);
 /// Names what stores of Storage::dynamic report.
 enum class DynamicNumber { rows, room, key_bytes, row_bytes, found, admitted, absent, evicted };
 inline constexpr std::array dynamic_numbers{
-    ReportedNumber{"rows", "rows", ReportedNumber::Of::end},
+    ReportedNumber{results::dynamic_fields::rows, "rows", ReportedNumber::Of::end},
     ReportedNumber{"room", "keys", ReportedNumber::Of::end},
     ReportedNumber{"key_bytes", "bytes", ReportedNumber::Of::end},
     ReportedNumber{"row_bytes", "bytes", ReportedNumber::Of::end},
-    ReportedNumber{"found", "keys", ReportedNumber::Of::timed_steps},
-    ReportedNumber{"admitted", "keys", ReportedNumber::Of::timed_steps},
-    ReportedNumber{"absent", "keys", ReportedNumber::Of::timed_steps},
-    ReportedNumber{"evicted", "rows", ReportedNumber::Of::timed_steps},
+    ReportedNumber{results::dynamic_fields::found, "keys", ReportedNumber::Of::timed_steps},
+    ReportedNumber{results::dynamic_fields::admitted, "keys", ReportedNumber::Of::timed_steps},
+    ReportedNumber{results::dynamic_fields::absent, "keys", ReportedNumber::Of::timed_steps},
+    ReportedNumber{results::dynamic_fields::evicted, "rows", ReportedNumber::Of::timed_steps},
 };
 nlohmann::ordered_json dynamic_details(std::span<const Table> tables, std::span<const std::int64_t> numbers,
                                        const StepMilliseconds& times);
