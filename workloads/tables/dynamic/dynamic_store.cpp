@@ -283,6 +283,7 @@ double dynamic_bytes_beside(const Table& table, std::int64_t rows, std::int64_t 
   if (admission.kind == AdmissionKind::counter) bytes += small_arrays + keys * (of_key + of_use / 2);
   if (admission.kind == AdmissionKind::bloom)
     bytes += static_cast<double>(key_buckets * bloom_shape(admission).counters * (admission.uses > 255 ? 4 : 1));
+  if (table.dynamic.eviction.kind != EvictionKind::none) bytes += keys * (sizeof(kernels::VictimCandidate) + 16.0);
   if (table.stochastic_rounding) bytes += 8.0 * static_cast<double>(most_places(table, rows));
   return bytes + placement::stored_bytes(table, most_places(table, rows) - rows, columns);
 }
