@@ -7,16 +7,15 @@
 
 namespace shardmark::kernels {
 
-/// Visits what local row i of a shard holds at first, cell by cell: visit(byte within the row, what is stored there).
+/// Visits what a row of a shard's table holds at first, cell by cell: visit(byte within the row, what is stored there).
 template <class Row>
 struct InitialRow;
 
 template <class T>
 struct InitialRow<StoredRow<T>> {
   template <class Visit>
-  KOKKOS_FORCEINLINE_FUNCTION static void for_each_cell(const RowValues& values, const ShardRows& shard, std::int64_t i,
-                                                        const Visit& visit) {
-    const std::int64_t row = shard.begin + i * shard.stride;
+  KOKKOS_FORCEINLINE_FUNCTION static void for_each_cell(const RowValues& values, const ShardRows& shard,
+                                                        std::int64_t row, const Visit& visit) {
     for (std::int64_t c = 0; c < shard.dim; ++c)
       visit(c * std::int64_t{sizeof(T)}, rounded_to<T>(values(shard.table, row, shard.column_begin + c)));
   }
@@ -25,9 +24,8 @@ struct InitialRow<StoredRow<T>> {
 template <>
 struct InitialRow<QuantizedRow> {
   template <class Visit>
-  KOKKOS_FORCEINLINE_FUNCTION static void for_each_cell(const RowValues& values, const ShardRows& shard, std::int64_t i,
-                                                        const Visit& visit) {
-    const std::int64_t row = shard.begin + i * shard.stride;
+  KOKKOS_FORCEINLINE_FUNCTION static void for_each_cell(const RowValues& values, const ShardRows& shard,
+                                                        std::int64_t row, const Visit& visit) {
     float min = values(shard.table, row, 0), max = min;
     for (std::int64_t c = 1; c < shard.full_dim; ++c) {
       min = Kokkos::min(min, values(shard.table, row, c));
@@ -41,25 +39,63 @@ struct InitialRow<QuantizedRow> {
   }
 };
 
+/// Says which row of a shard lies where: its local row i is row begin + i * stride.
+struct RowsInOrder {
+  std::int64_t begin, stride, count_;
+
+  std::int64_t count() const { return count_; }
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t number(std::int64_t i) const { return begin + i * stride; }
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t place(std::int64_t i) const { return i; }
+};
+template <class Exec>
+struct RowsAtPlaces : PlacedRows<Exec> {
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t number(std::int64_t i) const { return this->numbers(this->chosen(i)); }
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t place(std::int64_t i) const { return this->places(this->chosen(i)); }
+};
+
+template <class Rows>
 struct FillRows {
   RowValues values;
   ShardRows shard;
+  Rows which;
   char* rows;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    char* const row = rows + i * row_bytes(shard.value_type, shard.dim);
+    char* const row = rows + which.place(i) * row_bytes(shard.value_type, shard.dim);
     with_row_type(shard.value_type, [&](auto type) {
-      InitialRow<typename decltype(type)::type>::for_each_cell(values, shard, i, [&](std::int64_t byte, auto value) {
-        *reinterpret_cast<decltype(value)*>(row + byte) = value;
-      });
+      InitialRow<typename decltype(type)::type>::for_each_cell(
+          values, shard, which.number(i),
+          [&](std::int64_t byte, auto value) { *reinterpret_cast<decltype(value)*>(row + byte) = value; });
     });
   }
 };
 
+template <class Exec, class Rows>
+void fill(const Exec& exec, const RowValues& values, const ShardRows& shard, const Rows& which, void* rows) {
+  Kokkos::parallel_for("shardmark::fill_rows", static_range(exec, which.count()),
+                       FillRows<Rows>{values, shard, which, static_cast<char*>(rows)});
+}
+
 template <class Exec>
 void fill_rows(const Exec& exec, const RowValues& values, const ShardRows& shard, void* rows) {
-  Kokkos::parallel_for("shardmark::fill_rows", static_range(exec, shard.count),
-                       FillRows{values, shard, static_cast<char*>(rows)});
+  fill(exec, values, shard, RowsInOrder{shard.begin, shard.stride, shard.count}, rows);
+}
+
+template <class Exec>
+void fill_placed_rows(const Exec& exec, const RowValues& values, const ShardRows& shard, const PlacedRows<Exec>& placed,
+                      void* rows) {
+  fill(exec, values, shard, RowsAtPlaces<Exec>{placed}, rows);
+}
+
+template <class Exec>
+void fill_placed_state(const Exec& exec, const Optimizer& optimizer, const PlacedRows<Exec>& placed, std::int64_t dim,
+                       float* state) {
+  const std::int64_t size = state_per_row(optimizer.kind, dim);
+  const RowsAtPlaces<Exec> which{placed};
+  Kokkos::parallel_for(
+      "shardmark::fill_state", static_range(exec, which.count()), KOKKOS_LAMBDA(const std::int64_t i) {
+        for (std::int64_t k = 0; k < size; ++k) state[which.place(i) * size + k] = initial_state(optimizer, dim, k);
+      });
 }
 
 template <class Exec>
@@ -71,17 +107,20 @@ void fill_state(const Exec& exec, const Optimizer& optimizer, std::int64_t rows,
       });
 }
 
+template <class Rows>
 struct CountChangedRows {
   RowValues values;
   ShardRows shard;
+  Rows which;
   const char* rows;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& count) const {
-    const char* const row = rows + i * row_bytes(shard.value_type, shard.dim);
+    const char* const row = rows + which.place(i) * row_bytes(shard.value_type, shard.dim);
     bool same = true;
     with_row_type(shard.value_type, [&](auto type) {
       InitialRow<typename decltype(type)::type>::for_each_cell(
-          values, shard, i, [&](std::int64_t byte, auto value) { same &= equal_bits(row + byte, value); });
+          values, shard, which.number(i),
+          [&](std::int64_t byte, auto value) { same &= equal_bits(row + byte, value); });
     });
     count += !same;
   }
@@ -96,12 +135,24 @@ struct CountChangedRows {
   }
 };
 
+template <class Exec, class Rows>
+std::int64_t count_changed(const Exec& exec, const RowValues& values, const ShardRows& shard, const Rows& which,
+                           const void* rows) {
+  std::int64_t changed = 0;
+  Kokkos::parallel_reduce("shardmark::count_changed_rows", static_range(exec, which.count()),
+                          CountChangedRows<Rows>{values, shard, which, static_cast<const char*>(rows)}, changed);
+  return changed;
+}
+
 template <class Exec>
 std::int64_t count_changed_rows(const Exec& exec, const RowValues& values, const ShardRows& shard, const void* rows) {
-  std::int64_t changed = 0;
-  Kokkos::parallel_reduce("shardmark::count_changed_rows", static_range(exec, shard.count),
-                          CountChangedRows{values, shard, static_cast<const char*>(rows)}, changed);
-  return changed;
+  return count_changed(exec, values, shard, RowsInOrder{shard.begin, shard.stride, shard.count}, rows);
+}
+
+template <class Exec>
+std::int64_t count_changed_placed_rows(const Exec& exec, const RowValues& values, const ShardRows& shard,
+                                       const PlacedRows<Exec>& placed, const void* rows) {
+  return count_changed(exec, values, shard, RowsAtPlaces<Exec>{placed}, rows);
 }
 
 template <class Exec>
@@ -118,9 +169,14 @@ void read_rows(const Exec& exec, const ShardRows& shard, const void* rows, Const
       });
 }
 
-#define FILL_ROWS_ON(Exec)            \
-  SHARDMARK_INSTANCE(fill_rows<Exec>) \
-  SHARDMARK_INSTANCE(fill_state<Exec>) SHARDMARK_INSTANCE(read_rows<Exec>) SHARDMARK_INSTANCE(count_changed_rows<Exec>)
+#define FILL_ROWS_ON(Exec)                     \
+  SHARDMARK_INSTANCE(fill_rows<Exec>)          \
+  SHARDMARK_INSTANCE(fill_placed_rows<Exec>)   \
+  SHARDMARK_INSTANCE(fill_placed_state<Exec>)  \
+  SHARDMARK_INSTANCE(fill_state<Exec>)         \
+  SHARDMARK_INSTANCE(read_rows<Exec>)          \
+  SHARDMARK_INSTANCE(count_changed_rows<Exec>) \
+  SHARDMARK_INSTANCE(count_changed_placed_rows<Exec>)
 SHARDMARK_ON_EACH_SPACE(FILL_ROWS_ON)
 
 }  // namespace shardmark::kernels

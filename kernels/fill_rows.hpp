@@ -26,6 +26,28 @@ struct ShardRows {
 template <class Exec>
 void fill_rows(const Exec& exec, const RowValues& values, const ShardRows& shard, void* rows);
 
+/// Names rows that lie anywhere: row numbers(i) of the table lies at slot places(i), for each i of `chosen`.
+template <class Exec>
+struct PlacedRows {
+  ConstArray<Exec, std::int64_t> numbers, places;
+  ConstArray<Exec, std::int64_t> chosen;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(chosen.extent(0)); }
+};
+
+/// Gives these rows their initial values. shard: its begin, stride and count are not read; rows: [places].
+template <class Exec>
+void fill_placed_rows(const Exec& exec, const RowValues& values, const ShardRows& shard, const PlacedRows<Exec>& placed,
+                      void* rows);
+/// Gives them their initial optimizer state. state: [places, state_per_row(optimizer, dim)].
+template <class Exec>
+void fill_placed_state(const Exec& exec, const Optimizer& optimizer, const PlacedRows<Exec>& placed, std::int64_t dim,
+                       float* state);
+/// Counts those in which at least one bit differs from the initial values.
+template <class Exec>
+std::int64_t count_changed_placed_rows(const Exec& exec, const RowValues& values, const ShardRows& shard,
+                                       const PlacedRows<Exec>& placed, const void* rows);
+
 /// Gives every row its initial optimizer state. state: [rows, state_per_row(optimizer, dim)].
 template <class Exec>
 void fill_state(const Exec& exec, const Optimizer& optimizer, std::int64_t rows, std::int64_t dim, float* state);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -48,6 +49,12 @@ inline double shortest_decimal(float value) {
   std::array<char, 32> text{};
   const char* const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   return *number_in<double>({text.data(), end});
+}
+
+/// Returns the shortest text that reads back as the same number.
+inline std::string text_of_number(double value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
 }  // namespace shardmark::reference

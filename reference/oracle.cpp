@@ -75,25 +75,33 @@ void bound_maxima(const TouchedTable& table, const Bag& bag, std::span<const std
 
 }  // namespace
 
+bool is_bit_exact(const std::vector<Table>& tables, const std::vector<Feature>& features, std::int64_t number,
+                  const RowValues& rows, WireTypes wire) {
+  const Table& table = tables[number];
+  return wire == WireTypes{} && !storage_of(table).computes() && rows.unit > 0.0F &&
+         table.value_type != ValueType::int8 && steps_exactly(table.optimizer) &&
+         std::ranges::all_of(features, [&](const Feature& f) { return f.table != number || adds_only(f.pooling); });
+}
+
 Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, const RowValues& rows,
                const GradientValues& gradients, WireTypes wire)
     : features_(std::move(features)), gradients_(gradients), wire_(wire) {
   for (const auto& table : tables) {
+    bit_exact_.push_back(is_bit_exact(tables, features_, std::ssize(tables_), rows, wire));
     add_table(table, rows);
-    bit_exact_.push_back(wire == WireTypes{} && !storage_of(table).computes() && rows.unit > 0.0F &&
-                         table.value_type != ValueType::int8 && steps_exactly(table.optimizer));
   }
+  absent_.resize(tables.size());
   summed_as_given_.assign(tables.size(), wire.backward == ValueType::fp32);
-  for (const auto& feature : features_) {
-    if (!adds_only(feature.pooling)) bit_exact_[feature.table] = false;
+  for (const auto& feature : features_)
     if (feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn) summed_as_given_[feature.table] = false;
-  }
 }
 
 void Oracle::add_table(const Table& table, const RowValues& initial) {
   const std::int64_t number = std::ssize(tables_);
   const StorageChoice& storage = storage_of(table);
   computed_.push_back(storage.computes() ? storage.computed(table, number, initial) : nullptr);
+  dynamic_.push_back(storage.comes_and_goes ? std::make_unique<DynamicTable>(rules_of(table), table, number, initial)
+                                            : nullptr);
   if (!storage.computes()) {
     tables_.emplace_back(table, number, initial);
     return;
@@ -103,6 +111,39 @@ void Oracle::add_table(const Table& table, const RowValues& initial) {
   tables_.emplace_back(computed, number, initial.seed,
                        [rows = computed_.back().get()](std::int64_t row, std::span<float> values,
                                                        std::span<float> bounds) { rows->row(row, values, bounds); });
+}
+
+void Oracle::bring(const Batch& batch, std::int64_t step) {
+  for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
+    if (!dynamic_[t]) continue;
+    KeyUses uses;
+    for (std::int64_t f = 0; f < std::ssize(features_); ++f)
+      if (features_[f].table == t)
+        for (std::int64_t i = batch.begin_of(f); i < batch.end_of(f); ++i) uses[batch.indices[i]] = 1;
+    dynamic_[t]->bring(step + 1, uses);
+    for (const auto& [key, use] : uses) {
+      const std::int64_t slot = tables_[t].touch(key);
+      if (dynamic_[t]->find(key) != nullptr) continue;
+      absent_[t].push_back(key);
+      if (tables_[t].table().dynamic.absent != AbsentRows::zero) continue;
+      for (const auto numbers : {tables_[t].values(slot), tables_[t].value_bounds(slot)})
+        std::ranges::fill(numbers, 0.0F);
+    }
+  }
+}
+
+/// What a step made of rows that it read and that are not there goes with it.
+void Oracle::end(std::int64_t step, std::int64_t number) {
+  TouchedTable& table = tables_[number];
+  DynamicTable& dynamic = *dynamic_[number];
+  for (const std::int64_t key : absent_[number]) table.forget(key);
+  absent_[number].clear();
+  if (table.table().dynamic.eviction.kind == EvictionKind::l2)
+    for (const std::int64_t key : table.rows()) {
+      const auto values = table.values(table.find(key));
+      dynamic.find(key)->values.assign(values.begin(), values.end());
+    }
+  for (const std::int64_t key : dynamic.end(step + 1)) table.forget(key);
 }
 
 Expected Oracle::lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count) {
@@ -134,11 +175,10 @@ void Oracle::update(const Batch& batch, std::int64_t step, const BagGradients& g
                     const std::function<void(std::int64_t)>& on_table) {
   for (std::int64_t t = 0; t < std::ssize(tables_); ++t) {
     on_table(t);
-    if (table(t).table().optimizer.kind == OptimizerKind::none) continue;
-    if (computed_[t])
-      update_computed(batch, step, t, gradients);
-    else
-      update_table(batch, step, t, gradients);
+    const bool trains = table(t).table().optimizer.kind != OptimizerKind::none;
+    if (trains && computed_[t]) update_computed(batch, step, t, gradients);
+    if (trains && !computed_[t]) update_table(batch, step, t, gradients);
+    if (dynamic_[t]) end(step, t);
   }
 }
 

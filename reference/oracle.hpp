@@ -6,12 +6,17 @@
 #include <vector>
 
 #include "reference/batch.hpp"
+#include "reference/dynamic/dynamic_table.hpp"
 #include "reference/row_gradients.hpp"
 #include "reference/storage.hpp"
 #include "reference/touched_table.hpp"
 #include "reference/wire_rounding.hpp"
 
 namespace shardmark::reference {
+
+/// Returns whether all bounds of a table are 0 (Oracle).
+bool is_bit_exact(const std::vector<Table>& tables, const std::vector<Feature>& features, std::int64_t table,
+                  const RowValues& rows, WireTypes wire);
 
 /// Holds values and, for each, by how much another correct evaluation may differ (see TouchedTable).
 struct Expected {
@@ -37,6 +42,10 @@ class Oracle {
   Oracle(const std::vector<Table>& tables, std::vector<Feature> features, const RowValues& rows,
          const GradientValues& gradients, WireTypes wire = {});
 
+  /// Begins step `step`, from 0, of tables whose rows come and go: its lookups and its update follow. A step uses a key
+  /// once, however many of its ids name it, so that it does not matter where repeated ids become one.
+  void bring(const Batch& batch, std::int64_t step);
+
   /// Returns the pooled output of samples [first, first + count) of `feature`, [bags, dim] (for_each_bag).
   Expected lookup(const Batch& batch, std::int64_t feature, std::int64_t first, std::int64_t count);
 
@@ -44,12 +53,15 @@ class Oracle {
   void look_up(const Bag& bag, std::int64_t feature, Expected& expected);
 
   /// Updates every row that the global batch names, by the gradients of step `step`, from 0; the t of the optimizers
-  /// and of stochastic rounding, whose seed is RowValues::seed, is step + 1.
+  /// and of stochastic rounding, whose seed is RowValues::seed, is step + 1. Then ends the step: rows may go.
   void update(const Batch& batch, std::int64_t step) { update(batch, step, bag_gradients(gradients_, step)); }
   /// Does the same by other gradients. on_table(number) is called before each table, which may take seconds.
   void update(
       const Batch& batch, std::int64_t step, const BagGradients& gradients,
       const std::function<void(std::int64_t)>& on_table = [](std::int64_t) {});
+
+  /// Returns which keys have rows, and how they were used, of a table whose rows come and go; else null.
+  const DynamicTable* dynamic(std::int64_t table) const { return dynamic_[table].get(); }
 
   bool bit_exact(std::int64_t table) const { return bit_exact_[table]; }
   const TouchedTable& table(std::int64_t number) const { return tables_[number]; }
@@ -61,6 +73,7 @@ class Oracle {
 
  private:
   void add_table(const Table& table, const RowValues& initial);
+  void end(std::int64_t step, std::int64_t table);
   /// Returns the gradient of a row of a table.
   BoundedGradient gradient_of(std::span<const GradientSum> sums, std::int64_t table) const;
   void update_table(const Batch& batch, std::int64_t step, std::int64_t number, const BagGradients& gradients);
@@ -73,6 +86,8 @@ class Oracle {
   /// These are by table. Of computed rows they hold those that were touched since the latest step, as the parts give
   /// them.
   std::vector<TouchedTable> tables_;
+  std::vector<std::unique_ptr<DynamicTable>> dynamic_;  ///< by table; null where rows do not come and go
+  std::vector<std::vector<std::int64_t>> absent_;       ///< by table: keys of the step that have no row
   std::vector<bool> bit_exact_;
   std::vector<bool> summed_as_given_;  ///< by table: its gradients are added as they are, not divided or rounded before
 };

@@ -16,11 +16,18 @@ std::vector<StorageChoice>& mutable_storages() {
        bytes_of_values,
        false,
        false,
+       false,
        core_tables,
        slices_of,
        cached_rows,
        computed_by_cores,
        contraction_flops},
+      {{"dynamic", "the rows that were seen, found by their keys; they come and go by admit, evict and capacity",
+        Storage::dynamic},
+       bytes_of_values,
+       true,
+       false,
+       true},
   };
   return all;
 }

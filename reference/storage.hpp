@@ -28,6 +28,9 @@ struct StorageChoice : Choice<Storage> {
   std::int64_t (*row_bytes)(const Table& table, std::int64_t columns) = bytes_of_values;
   bool splits = true;        ///< a shard may hold some rows and columns of a table; else it is the whole table
   bool can_prefetch = true;  ///< rows may be looked up before earlier steps have updated them
+  /// Says whether rows come and go by Table::dynamic: plans place the buckets of their keys (row_of_bucket), and each
+  /// has one place at a time.
+  bool comes_and_goes = false;
   /// Returns the tables that are stored and trained: the table itself, or those from which its rows are computed.
   /// Throws InputError where the table is specified in a way that cannot be.
   std::vector<Table> (*parts)(const Table& table) = the_table;

@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "reference/dynamic/dynamic_rules.hpp"
 #include "reference/optimizer.hpp"
 #include "reference/pooling.hpp"
 #include "reference/tensor_train/tensor_train.hpp"
@@ -13,7 +14,7 @@
 namespace shardmark::reference {
 
 /// Selects what represents the rows of a table in memory; storage.hpp has the table of choices.
-enum class Storage { dense, tt };
+enum class Storage { dense, tt, dynamic };
 
 /// Is an embedding table: `rows` vectors of `dim` values.
 struct Table {
@@ -25,6 +26,7 @@ struct Table {
   ValueType value_type = ValueType::fp32;
   bool stochastic_rounding = false;  ///< of updated values of fp16 and bf16; else to nearest
   TensorTrain tensor_train{};        ///< of Storage::tt
+  DynamicRules dynamic{};            ///< of Storage::dynamic, whose keys are the numbers of rows
 };
 
 /// Is one lookup: bags of ids of a sample into table number `table`, pooled. Several features may share a table. The

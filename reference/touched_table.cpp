@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/touched_table.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -49,6 +50,20 @@ std::int64_t TouchedTable::touch(std::int64_t row) {
     state_bounds_.resize(state_.size(), 0.0F);
   }
   return entry->second;
+}
+
+void TouchedTable::forget(std::int64_t row) {
+  const std::int64_t slot = slot_of_.at(row), last = std::ssize(rows_) - 1;
+  const auto move_last = [&](std::vector<float>& all, std::int64_t width) {
+    std::ranges::copy(row_of(all, last, width), row_of(all, slot, width).begin());
+    all.resize(static_cast<std::size_t>(last * width));
+  };
+  for (auto* all : {&values_, &value_bounds_}) move_last(*all, table_.dim);
+  for (auto* all : {&state_, &state_bounds_}) move_last(*all, state_size_);
+  slot_of_[rows_[last]] = slot;
+  rows_[slot] = rows_[last];
+  rows_.pop_back();
+  slot_of_.erase(row);
 }
 
 std::int64_t TouchedTable::find(std::int64_t row) const {

@@ -40,6 +40,9 @@ class TouchedTable {
   /// up from 0.
   std::int64_t touch(std::int64_t row);
 
+  /// Forgets a row that was touched; the last slot becomes that of another row. It is new when it is touched again.
+  void forget(std::int64_t row);
+
   /// Returns the slot of `row`, or -1 when it was never touched.
   std::int64_t find(std::int64_t row) const;
 

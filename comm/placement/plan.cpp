@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -23,6 +24,21 @@ std::int64_t state_bytes_per_row(const Table& table, std::int64_t columns) {
 
 Shard whole(const Table& table, int rank) {
   return {.rows = {0, table.rows, 1}, .column_begin = 0, .column_end = table.dim, .rank = rank};
+}
+
+HeldRows::HeldRows(const RowSet& rows, const Table& table, std::int64_t number) : RowSet(rows) {
+  if (!storage_of(table).comes_and_goes) return;
+  buckets = KeyBuckets::of_table(number);
+  table_rows = table.rows;
+}
+
+std::int64_t HeldRows::most_rows() const {
+  if (!buckets || count() == table_rows) return count();
+  std::int64_t held = 0;
+  for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket)
+    held += RowSet::contains(row_of_bucket(bucket, table_rows)) ? 1 : 0;
+  const double keys = static_cast<double>(table_rows) * static_cast<double>(held) / key_buckets;
+  return std::min(table_rows, static_cast<std::int64_t>(keys + 8 * std::sqrt(keys)) + (held > 0 ? 32 : 0));
 }
 
 RowSet row_block(std::int64_t rows, std::int64_t blocks, std::int64_t k) {

@@ -27,6 +27,32 @@ struct RowSet {
   bool operator==(const RowSet&) const = default;
 };
 
+/// Holds the rows of a table that a shard has: those of its RowSet or, where rows come and go
+/// (StorageChoice::comes_and_goes), the keys of the buckets whose rows these are (row_of_bucket), each of which is its
+/// own local row.
+struct HeldRows : RowSet {
+  std::optional<KeyBuckets> buckets = {};
+  std::int64_t table_rows = 0;
+
+  HeldRows() = default;
+  HeldRows(const RowSet& rows) : RowSet(rows) {}  // NOLINT: all rows of a RowSet are held so
+  /// Takes the number of the table.
+  HeldRows(const RowSet& rows, const Table& table, std::int64_t number);
+
+  bool contains(std::int64_t row) const {
+    return RowSet::contains(buckets ? row_of_bucket(buckets->bucket(row), table_rows) : row);
+  }
+  std::int64_t local(std::int64_t row) const { return buckets ? row : RowSet::local(row); }
+  std::int64_t global(std::int64_t local_row) const { return buckets ? local_row : RowSet::global(local_row); }
+  /// Return the least number above all ids of its rows on their way, and above their places at the owner: there keys
+  /// that have no row take those behind the others.
+  std::int64_t most_ids() const { return buckets ? table_rows : count(); }
+  /// Returns how many rows may be there at a time: of buckets, whose keys are random, 8 standard deviations more than
+  /// are expected.
+  std::int64_t most_rows() const;
+  std::int64_t most_places() const { return buckets ? 2 * table_rows : count(); }
+};
+
 /// A Shard is columns [column_begin, column_end) of some rows of a table, held by one rank.
 struct Shard {
   RowSet rows;

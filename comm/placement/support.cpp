@@ -37,6 +37,24 @@ void require_whole_table(const std::string& plan, const TablePlacement& placemen
                     plan, table.name, cached.rows, storage.name));
 }
 
+/// What a storage whose rows come and go asks of their placement.
+void require_one_place(const std::string& plan, const TablePlacement& placement, const Table& table) {
+  const StorageChoice& storage = storage_of(table);
+  if (has_replicas(placement))
+    throw InputError(
+        fmt::format("plan {} replicates {} of table {}, but rows of storage {} come and go in one place; place it "
+                    "table_wise or row_wise",
+                    plan, placement.data_parallel ? "all rows" : fmt::format("{} rows", placement.hot_rows), table.name,
+                    storage.name));
+  const bool by_columns =
+      std::ranges::any_of(placement.shards, [&](const Shard& shard) { return shard.columns() < table.dim; });
+  if (by_columns && table.dynamic.eviction.kind == EvictionKind::l2)
+    throw InputError(fmt::format(
+        "plan {} splits table {} by columns, but evict l2 takes the norm of whole rows; use another plan or "
+        "another evict",
+        plan, table.name));
+}
+
 /// Where partial sums of row shards of the same columns are added on their way: one of each rank, in fp32.
 void require_sums(const Plan& plan, std::size_t number, const Table& table, const Movement& movement) {
   const auto transfer = name_of(movement.transfer);
@@ -121,6 +139,9 @@ void for_each_rule(const Plan& plan, const std::vector<Table>& tables, const std
   for (std::size_t t = 0; t < tables.size(); ++t)
     if (!storage_of(stored_tables[t]).splits)
       check([&] { require_whole_table(plan.name, plan.tables[t], stored_tables[t]); });
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    if (storage_of(stored_tables[t]).comes_and_goes)
+      check([&] { require_one_place(plan.name, plan.tables[t], stored_tables[t]); });
   for (const Feature& feature : features)
     check([&] { require_whole_bags(plan, feature, tables[feature.table], movement); });
 }

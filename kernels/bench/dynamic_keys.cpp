@@ -20,7 +20,7 @@ Array<Exec, std::int64_t> random_keys(const Exec& exec, const Array<Exec, std::i
 /// Inserts the keys of all rows, some at a time.
 KeyTable<Exec> table_of_all(const Exec& exec, std::int64_t rows) {
   constexpr std::int64_t at_once = 1 << 20;
-  KeyTable<Exec> table(KeyBuckets::of_table(1, 0));
+  KeyTable<Exec> table(KeyBuckets::of_table(0));
   for (std::int64_t first = 0; first < rows; first += at_once) {
     const auto numbers = allocate<Exec, std::int64_t>("shardmark::bench_numbers", std::min(at_once, rows - first));
     Kokkos::parallel_for(

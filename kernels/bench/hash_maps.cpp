@@ -129,7 +129,7 @@ class Ours : public System {
  public:
   void clear() override {
     table_.reset();
-    table_ = std::make_unique<KeyTable<Exec>>(KeyBuckets::of_table(1, 0));
+    table_ = std::make_unique<KeyTable<Exec>>(KeyBuckets::of_table(0));
     most_bytes_ = 0;
   }
   void insert(const Batch& batch) override {

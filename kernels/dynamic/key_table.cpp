@@ -78,6 +78,28 @@ void KeyTable<Exec>::find(const Exec& exec, ConstArray<Exec, std::int64_t> keys,
   find_keys(exec, arrays_, keys, slots);
 }
 
+template <class Exec>
+void list_keys(const Exec& exec, const KeyTableArrays<Exec>& table, const Array<Exec, std::int64_t>& keys,
+               const Array<Exec, std::int64_t>& slots) {
+  Kokkos::parallel_scan(
+      "shardmark::list_keys", static_range(exec, key_buckets),
+      KOKKOS_LAMBDA(const std::int64_t b, std::int64_t& before, const bool final) {
+        const KeyBucket& bucket = table.buckets(b);
+        std::int64_t at = before;
+        if (final)
+          bucket.for_each([&](std::int64_t key, std::uint32_t slot) {
+            keys(at) = key;
+            slots(at++) = slot;
+          });
+        before += bucket.keys;
+      });
+}
+
+template <class Exec>
+void KeyTable<Exec>::list(const Exec& exec, Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> slots) const {
+  list_keys(exec, arrays_, keys, slots);
+}
+
 /// Writes how many positions each bucket has.
 template <class Exec>
 void count_groups(const Exec& exec, const UniqueRows<Exec>& groups, const Array<Exec, std::uint32_t>& counts) {
@@ -300,6 +322,7 @@ void KeyTable<Exec>::erase(const Exec& exec, ConstArray<Exec, std::int64_t> keys
   template KeyTable<Exec>::KeyTable(const KeyBuckets&);                                                               \
   template std::int64_t KeyTable<Exec>::bytes() const;                                                                \
   template void KeyTable<Exec>::find(const Exec&, ConstArray<Exec, std::int64_t>, Array<Exec, std::int64_t>) const;   \
+  template void KeyTable<Exec>::list(const Exec&, Array<Exec, std::int64_t>, Array<Exec, std::int64_t>) const;        \
   template ConstArray<Exec, std::int64_t> KeyTable<Exec>::insert(const Exec&, ConstArray<Exec, std::int64_t>,         \
                                                                  Array<Exec, std::int64_t>);                          \
   template ConstArray<Exec, std::int64_t> KeyTable<Exec>::find_or_insert(const Exec&, ConstArray<Exec, std::int64_t>, \

@@ -161,11 +161,16 @@ class KeyTable {
   std::int64_t slot_bound() const { return next_slot_; }
   /// Returns the bytes of its arrays, workspace left out.
   std::int64_t bytes() const;
+  /// Returns for how many keys its buckets have room.
+  std::int64_t room() const { return (arena_.lines() - arena_.free_lines()) * KeyLine::ways; }
   /// Returns how many keys have been moved because their buckets grew or shrank.
   std::int64_t moved_keys() const { return moved_keys_; }
 
   /// Sets slots[i] to the slot of keys[i], or to no_slot. keys: [n], repeated or not. Changes nothing.
   void find(const Exec& exec, ConstArray<Exec, std::int64_t> keys, Array<Exec, std::int64_t> slots) const;
+
+  /// Lists all keys, bucket by bucket, and their slots. keys, slots: [keys()].
+  void list(const Exec& exec, Array<Exec, std::int64_t> keys, Array<Exec, std::int64_t> slots) const;
 
   /// Inserts the keys whose slots are no_slot, as find() gave them, and sets their slots. keys: [n], distinct as far as
   /// they are inserted. Returns the positions of those, ascending; valid until the next call. Throws InputError where

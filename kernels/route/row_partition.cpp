@@ -56,6 +56,21 @@ void RowPartition::add_strip(std::int64_t feature, std::int64_t rows, std::span<
   strips_.push_back(strip);
 }
 
+void RowPartition::add_strip_of_buckets(std::int64_t feature, std::int64_t rows, std::span<const OwnedRows> shards,
+                                        const KeyBuckets& mix) {
+  add_strip(feature, rows, shards);
+  Strip& strip = strips_.back();
+  if (owners_of(strip, blocks_.data(), owners_.data()).one_owner()) return;
+  std::vector<RowOwner> buckets;
+  for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket) {
+    const OwnedRow at = owners_of(strip, blocks_.data(), owners_.data()).by_number(row_of_bucket(bucket, rows));
+    buckets.push_back({.slot = at.slot, .member = at.member});
+  }
+  strip.first_bucket = std::ssize(owners_);
+  strip.mix = mix;
+  owners_.insert(owners_.end(), buckets.begin(), buckets.end());
+}
+
 std::vector<std::int64_t> RowPartition::only_slots() const {
   std::vector<std::int64_t> slots;
   for (const Strip& strip : strips_) {

@@ -6,6 +6,7 @@
 
 #include "kernels/array.hpp"
 #include "kernels/sort/balanced_ranges.hpp"
+#include "reference/dynamic/key_buckets.hpp"
 
 namespace shardmark::kernels {
 
@@ -58,6 +59,10 @@ struct Strip {
   std::int64_t blocks = 0;
   std::int64_t first_member = 0;  ///< members[first_member .. + members): its slots that hold rows
   std::int64_t members = 0;
+  /// This is, where rows are found by the bucket of their key and not by their number, the owner of bucket 0 among
+  /// RowPartition::owners, whose local rows are keys; else -1.
+  std::int64_t first_bucket = -1;
+  KeyBuckets mix = {};
 };
 
 /// Maps each id to the slot that gets it; built on the host. A single owner is one block of modulus 1, a block split
@@ -67,6 +72,9 @@ class RowPartition {
  public:
   /// Adds the strip of `feature`. Throws InputError unless `shards` hold every row of [0, rows) exactly once.
   void add_strip(std::int64_t feature, std::int64_t rows, std::span<const OwnedRows> shards);
+  /// Adds one whose shards have the buckets that their rows stand for (row_of_bucket).
+  void add_strip_of_buckets(std::int64_t feature, std::int64_t rows, std::span<const OwnedRows> shards,
+                            const KeyBuckets& mix);
 
   const std::vector<Strip>& strips() const { return strips_; }
   const std::vector<RowBlock>& blocks() const { return blocks_; }
@@ -97,6 +105,8 @@ struct StripOwners {
   std::int64_t block_count;
   const RowBlock* blocks;
   const RowOwner* owners;
+  const RowOwner* buckets = nullptr;  ///< [key_buckets], where rows are found by these
+  KeyBuckets mix = {};
 
   /// Returns whether one slot holds all rows, in their order.
   KOKKOS_FORCEINLINE_FUNCTION bool one_owner() const { return block_count == 1 && first_block.modulus == 1; }
@@ -109,6 +119,15 @@ struct StripOwners {
 
   /// Returns slot, member and local row of a row of the strip.
   KOKKOS_FORCEINLINE_FUNCTION OwnedRow find(std::int64_t row) const {
+    if (buckets != nullptr) {
+      const RowOwner& owner = buckets[mix.bucket(row)];
+      return {owner.slot, owner.member, row};
+    }
+    return by_number(row);
+  }
+
+  /// Returns those of the row of this number in a plan.
+  KOKKOS_FORCEINLINE_FUNCTION OwnedRow by_number(std::int64_t row) const {
     if (block_count == 1) return find(first_block, row);
     return find(blocks[last_at_most(block_count, row, [&](std::int64_t b) { return blocks[b].first_row; })], row);
   }
@@ -124,7 +143,8 @@ struct StripOwners {
 /// Returns the owners of the rows of a strip; `blocks` and `owners`: those of its partition.
 KOKKOS_FORCEINLINE_FUNCTION StripOwners owners_of(const Strip& strip, const RowBlock* blocks, const RowOwner* owners) {
   const RowBlock* first = blocks + strip.first_block;
-  return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners};
+  const RowOwner* buckets = strip.first_bucket < 0 ? nullptr : owners + strip.first_bucket;
+  return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners, buckets, strip.mix};
 }
 
 /// Holds a RowPartition in memory that kernels can read.

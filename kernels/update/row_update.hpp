@@ -45,8 +45,7 @@ struct Rounding {
   /// Takes table_bits: random_bits(now.seed, now.number, shard.table), which the rows of a shard have in common.
   KOKKOS_FORCEINLINE_FUNCTION Rounding(std::uint64_t table_bits, const UpdateShard& shard, std::int64_t row)
       : stochastic(!std::is_same_v<Value, float> && shard.stochastic_rounding), column_begin(shard.column_begin) {
-    if (stochastic)
-      row_bits = next_random_bits(table_bits, static_cast<std::uint64_t>(shard.row_begin + row * shard.row_stride));
+    if (stochastic) row_bits = next_random_bits(table_bits, static_cast<std::uint64_t>(shard.number(row)));
   }
   KOKKOS_FORCEINLINE_FUNCTION Rounding(const UpdateStep& now, const UpdateShard& shard, std::int64_t row)
       : Rounding(random_bits(now.seed, now.number, shard.table), shard, row) {}

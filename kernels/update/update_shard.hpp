@@ -22,6 +22,12 @@ struct UpdateShard {
   std::int64_t row_begin = 0;
   std::int64_t row_stride = 1;
   std::int64_t column_begin = 0;
+  /// These are [rows of the shard] the numbers of the rows, where they lie in no order; else null.
+  const std::int64_t* row_numbers = nullptr;
+
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t number(std::int64_t row) const {
+    return row_numbers == nullptr ? row_begin + row * row_stride : row_numbers[row];
+  }
 };
 
 /// Identifies the step: its number t, from 1, for bias corrections, and with the seed for stochastic rounding.

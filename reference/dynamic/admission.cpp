@@ -31,6 +31,13 @@ Admission admission_named(std::string_view text) {
   return admission;
 }
 
+std::string text_of(const Admission& admission) {
+  std::string text(name_of(admission.kind));
+  if (admission.kind != AdmissionKind::all) text += ":" + std::to_string(admission.uses);
+  if (admission.kind == AdmissionKind::bloom) text += ":" + text_of_number(admission.false_positives);
+  return text;
+}
+
 KeyFilter::KeyFilter(const Admission& admission, const KeyBuckets& buckets) : admission_(admission), buckets_(buckets) {
   if (admission.kind != AdmissionKind::bloom) return;
   shape_ = bloom_shape(admission);

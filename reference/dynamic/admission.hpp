@@ -38,6 +38,8 @@ struct Admission {
 /// Returns what `text` names: all, counter:F, bloom:F:p. Throws InputError for anything else, for F below 1 or above
 /// 2^32 - 1, and for p outside (0, 1).
 Admission admission_named(std::string_view text);
+/// Returns the text that names it.
+std::string text_of(const Admission& admission);
 
 /// Describes the counters of one bucket (Fan et al., Summary Cache, IEEE/ACM ToN 2000). They saturate at F, so that
 /// they fit into a byte for F up to 255, and no batch is too large for them.
@@ -98,5 +100,5 @@ class KeyFilter {
 
 namespace shardmark {  // words of every folder
 using reference::Admission, reference::AdmissionKind, reference::BloomShape, reference::admissions,
-    reference::bloom_shape;
+    reference::bloom_shape, reference::text_of;
 }  // namespace shardmark

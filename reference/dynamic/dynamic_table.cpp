@@ -12,7 +12,7 @@ DynamicTable::DynamicTable(const DynamicRules& rules, const Table& table, std::i
       table_(table),
       number_(number),
       initial_(initial),
-      buckets_(KeyBuckets::of_table(initial.seed, number)),
+      buckets_(KeyBuckets::of_table(number)),
       filter_(rules.admission, buckets_),
       by_bucket_(static_cast<std::size_t>(key_buckets)) {}
 

@@ -4,30 +4,18 @@
 #include <map>
 #include <vector>
 
-#include "reference/dynamic/admission.hpp"
-#include "reference/dynamic/eviction.hpp"
+#include "reference/dynamic/dynamic_rules.hpp"
 #include "reference/row_values.hpp"
 #include "reference/table.hpp"
 
 namespace shardmark::reference {
 
-/// Selects what a key reads that has no row, because it was not admitted, was evicted, or is new in an evaluation.
-enum class AbsentRows { zero, initial };
-
-inline constexpr std::array absent_rows{
-    Choice<AbsentRows>{"zero", "zeros", AbsentRows::zero},
-    Choice<AbsentRows>{"initial", "the values that its row would begin with", AbsentRows::initial},
-};
-constexpr auto choices_of(AbsentRows) { return Choices{"absent rows", absent_rows}; }
-
-/// Says how the rows of a table come and go.
-struct DynamicRules {
-  Admission admission;
-  Eviction eviction;
-  AbsentRows absent = AbsentRows::zero;
-
-  bool operator==(const DynamicRules&) const = default;
-};
+/// Returns the rules of a table; its filter is made for as many keys as it has rows.
+inline DynamicRules rules_of(const Table& table) {
+  DynamicRules rules = table.dynamic;
+  rules.admission.expected_keys = table.rows;
+  return rules;
+}
 
 /// Is a table of unknown vocabulary, whose keys are any of the 2^64 integers. Its rows, what they hold and which of
 /// them go depend on the steps alone: neither on the order of keys within a step nor on who holds which bucket. A row
@@ -77,7 +65,3 @@ class DynamicTable {
 };
 
 }  // namespace shardmark::reference
-
-namespace shardmark {  // words of every folder
-using reference::AbsentRows, reference::DynamicRules;
-}  // namespace shardmark

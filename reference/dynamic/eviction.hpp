@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "reference/dynamic/admission.hpp"
@@ -38,8 +39,14 @@ struct Eviction {
 };
 
 /// Returns what `text` names: none, idle:L, l2:T, lru, lfu. Throws InputError for anything else, for L that is no whole
-/// number of steps and for T that is not above 0; for lru and lfu without a capacity and none with one, and for a
-/// capacity below one row a bucket. capacity: 0 for none.
+/// number of steps and for T that is not above 0.
+Eviction eviction_named(std::string_view text);
+/// Returns the text that names it, without its capacity.
+std::string text_of(const Eviction& eviction);
+
+/// Throws InputError for lru and lfu without a capacity and none with one, and for a capacity below one row a bucket.
+void check_capacity(const Eviction& eviction);
+/// Returns what both give; capacity: 0 for none.
 Eviction eviction_named(std::string_view text, std::int64_t capacity);
 
 /// Says when and how often a row was used. Evicted, it is forgotten with the row.
@@ -101,5 +108,6 @@ constexpr bool is_pinned(const RowUse& use, std::int64_t step) { return use.last
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::Eviction, reference::EvictionKind, reference::RowUse, reference::evictions;
+using reference::Eviction, reference::EvictionKind, reference::RowUse, reference::check_capacity, reference::evictions,
+    reference::text_of;
 }  // namespace shardmark

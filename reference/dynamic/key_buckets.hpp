@@ -15,7 +15,8 @@ inline constexpr std::int64_t key_buckets = 4096;
 struct KeyBuckets {
   std::uint64_t seed = 0;  ///< of the table: KeyBuckets::of_table
 
-  static constexpr KeyBuckets of_table(std::uint64_t seed, std::int64_t table) { return {random_bits(seed, table)}; }
+  /// Returns those of a table, by its number. They are the same whatever the seed of a run is: plans place them.
+  static constexpr KeyBuckets of_table(std::int64_t table) { return {random_bits(0x6b65797320696e20, table)}; }
 
   constexpr std::uint64_t bits(std::int64_t key) const {
     return next_random_bits(seed, static_cast<std::uint64_t>(key));
@@ -25,6 +26,17 @@ struct KeyBuckets {
   constexpr std::int64_t bucket(std::int64_t key) const { return bucket_of_bits(bits(key)); }
 };
 
+/// Returns the row, of a table of so many, that stands for a bucket in a plan: whoever has this row there has all keys
+/// of the bucket, whatever the plan is. One row is drawn from each of 4,096 equal ranges, so that blocks of rows and
+/// every n-th row alike get their share of the buckets.
+constexpr std::int64_t row_of_bucket(std::int64_t bucket, std::int64_t rows) {
+  const std::uint64_t drawn =
+      next_random_bits(static_cast<std::uint64_t>(key_buckets), static_cast<std::uint64_t>(bucket));
+  const std::uint64_t place = static_cast<std::uint64_t>(bucket) << 20 | drawn >> 44;  // of 2^32
+  const auto all = static_cast<std::uint64_t>(rows);
+  return static_cast<std::int64_t>(place * (all >> 32) + (place * (all & 0xffffffff) >> 32));
+}
+
 /// Returns the most rows that a bucket keeps, of a table of at most `capacity`: all buckets together have just that.
 constexpr std::int64_t bucket_capacity(std::int64_t capacity, std::int64_t bucket) {
   return capacity / key_buckets + (bucket < capacity % key_buckets);
@@ -33,5 +45,5 @@ constexpr std::int64_t bucket_capacity(std::int64_t capacity, std::int64_t bucke
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::KeyBuckets, reference::bucket_capacity, reference::key_buckets;
+using reference::KeyBuckets, reference::bucket_capacity, reference::key_buckets, reference::row_of_bucket;
 }  // namespace shardmark

@@ -84,6 +84,26 @@ TEST(TouchedTable, StartsFromTheValuesThatItsTypeStores) {
   }
 }
 
+TEST(TouchedTable, ForgetsARowAndKeepsTheOthers) {
+  TouchedTable table(huge(OptimizerKind::adagrad), 0, initial);
+  for (const std::int64_t row : {3, 5, 8}) {
+    table.values(table.touch(row))[0] = static_cast<float>(row);
+    table.state(table.touch(row))[1] = static_cast<float>(-row);
+  }
+  table.forget(3);
+  EXPECT_EQ(table.find(3), -1);
+  EXPECT_EQ(table.rows().size(), 2U);
+  for (const std::int64_t row : {5, 8}) {
+    ASSERT_LT(table.find(row), 2);
+    EXPECT_EQ(table.rows()[table.find(row)], row);
+    EXPECT_EQ(table.values(table.find(row))[0], static_cast<float>(row));
+    EXPECT_EQ(table.state(table.find(row))[1], static_cast<float>(-row));
+  }
+  EXPECT_EQ(table.values(table.touch(3))[0], initial(0, 3, 0));
+  for (const std::int64_t row : {5, 8, 3}) table.forget(row);
+  EXPECT_TRUE(table.rows().empty());
+}
+
 TEST(TouchedTable, OnlyTheFirstVectorOfFtrlStartsAtTheInitialAccumulator) {
   TouchedTable table(huge(OptimizerKind::ftrl), 0, initial);
   const auto state = table.state(table.touch(3));

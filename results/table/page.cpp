@@ -13,6 +13,7 @@
 #include "results/statistics.hpp"
 #include "results/table/answer.hpp"
 #include "results/table/convergence.hpp"
+#include "results/table/dynamic_tables.hpp"
 #include "results/table/pipelines.hpp"
 #include "results/table/tensor_trains.hpp"
 #include "results/verdict.hpp"
@@ -255,6 +256,7 @@ Page page_of(const Report& report, bool all) {
     page.pipelines = pipeline_lines(findings.cases);
     page.qualities = convergence_lines(findings.cases);
     page.tts = tensor_train_lines(findings.cases);
+    std::ranges::move(dynamic_table_lines(findings.cases), std::back_inserter(page.tts));
     page.disturbance = disturbance_text(findings.cases);
     page.sentences = answer(findings);
   }

@@ -22,7 +22,7 @@ struct Page {
   std::vector<PhaseTable> phases;      ///< of the best case, or of all that are shown, where they were predicted
   std::vector<std::string> pipelines;  ///< what prefetching steps gained (pipelines.hpp)
   std::vector<std::string> qualities;  ///< and what it cost in loss and AUC (convergence.hpp)
-  std::vector<std::string> tts;        ///< what tensor trains came to (tensor_trains.hpp)
+  std::vector<std::string> tts;        ///< what tensor trains came to (tensor_trains.hpp), and dynamic tables
   std::string published;               ///< the ratio beside a published one; empty when there is none
   std::string disturbance;             ///< what took the processors meanwhile (results/disturbance.hpp); or empty
   std::vector<std::string> sentences;  ///< the answer; empty when there is no case

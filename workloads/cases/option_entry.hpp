@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/dynamic/dynamic_rules.hpp"
 #include "reference/number.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/option_table.hpp"
@@ -27,6 +28,14 @@ inline void read(const std::string& text, const NumberRule&, comm::NamedExchange
   value = comm::exchange_named(text);
 }
 inline void read(const std::string& text, const NumberRule&, StagePool& value) { value = stage_pool_named(text); }
+inline void read(const std::string& text, const NumberRule&, Admission& value) {
+  value = reference::admission_named(text);
+}
+inline void read(const std::string& text, const NumberRule&, Eviction& value) {
+  const std::int64_t capacity = value.capacity;
+  value = reference::eviction_named(text);
+  value.capacity = capacity;
+}
 template <HasChoices Enum>
 void read(const std::string& text, const NumberRule&, Enum& value) {
   value = named<Enum>(text);
@@ -76,6 +85,8 @@ using Json = nlohmann::ordered_json;
 inline Json json_of(const std::string& value, const NumberRule&) { return value; }
 inline Json json_of(const comm::NamedExchange& value, const NumberRule&) { return value.name(); }
 inline Json json_of(const StagePool& value, const NumberRule&) { return value.name(); }
+inline Json json_of(const Admission& value, const NumberRule&) { return text_of(value); }
+inline Json json_of(const Eviction& value, const NumberRule&) { return text_of(value); }
 inline Json json_of(bool value, const NumberRule&) { return value; }
 inline Json json_of(const std::vector<std::int64_t>& value, const NumberRule& rule) {
   return value.empty() ? Json(rule.word) : Json(fmt::format("{}", fmt::join(value, ",")));
@@ -108,6 +119,14 @@ struct OptionalOf<std::optional<T>> {
   using type = T;
 };
 
+/// Returns the text of an admission or an eviction, with numbers where it has some.
+inline std::string with_usual_numbers(AdmissionKind kind) {
+  return text_of(Admission{.kind = kind, .uses = 2, .false_positives = 0.01});
+}
+inline std::string with_usual_numbers(EvictionKind kind) {
+  return text_of(Eviction{.kind = kind, .threshold = kind == EvictionKind::idle ? 1000.0 : 0.5});
+}
+
 /// Sets which values are valid, by the type of the field.
 template <class T>
 void say_valid(const NumberRule& rule, Option& option) {
@@ -123,6 +142,11 @@ void say_valid(const NumberRule& rule, Option& option) {
   } else if constexpr (std::same_as<T, StagePool>) {
     option.what = choices_of(PoolKind{}).what;
     for (const auto& kind : pool_kinds) option.values.push_back({stage_pool_named(kind.name).name(), kind.description});
+  } else if constexpr (std::same_as<T, Admission> || std::same_as<T, Eviction>) {
+    option.what = choices_of(decltype(T{}.kind){}).what;
+    option.value_name = "NAME[:X]";
+    for (const auto& choice : choices_of(decltype(T{}.kind){}).table)
+      option.values.push_back({with_usual_numbers(choice.value), choice.description});
   } else if constexpr (std::same_as<T, bool>) {
     option.value_name = "true|false";
     option.valid = "true, false";
@@ -169,6 +193,8 @@ void for_each_owner(Run& run, How& config, const Visit& visit) {
   for (auto& table : run.workload.tables) {
     if constexpr (std::same_as<Owner, Table>) visit(table);
     if constexpr (std::same_as<Owner, Optimizer>) visit(table.optimizer);
+    if constexpr (std::same_as<Owner, DynamicRules>) visit(table.dynamic);
+    if constexpr (std::same_as<Owner, Eviction>) visit(table.dynamic.eviction);
     if constexpr (std::same_as<Owner, TensorTrain>) visit(table.tensor_train);
     if constexpr (std::same_as<Owner, RowCache>) visit(table.tensor_train.cache);
   }

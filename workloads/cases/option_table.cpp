@@ -62,6 +62,12 @@ Option batch_per_rank() {
   return option;
 }
 
+/// Wraps an option of dynamic tables.
+Option of_dynamic(Option option) {
+  option.of = name_of(Storage::dynamic);
+  return option;
+}
+
 /// Wraps an option of which 0 would stop every batch: rule says why.
 Option above_zero(Option option, std::string_view rule) {
   option.set = [set = option.set, rule](RunOptions& run, Case& config, const std::string& text) {
@@ -219,6 +225,14 @@ std::vector<Option> table() {
       option_of(of_storage, "tt.cache_writes", "what becomes of gradients of cached rows", &RowCache::writes),
       option_of(of_storage, "tt.populate_every", "steps from one choice of cached rows to the next",
                 &RowCache::populate_every, positive),
+
+      of_dynamic(
+          option_of(of_storage, "admit", "which new keys get a row (numbers may be others)", &DynamicRules::admission)),
+      of_dynamic(option_of(of_storage, "evict", "which rows go at the end of a step (numbers may be others)",
+                           &DynamicRules::eviction)),
+      of_dynamic(option_of(of_storage, "capacity", "most rows of every table, which evict keeps to",
+                           &Eviction::capacity, {.least = key_buckets, .word = "none"})),
+      of_dynamic(option_of(of_storage, "absent", "what a key reads that has no row", &DynamicRules::absent)),
 
       option_of(ids, "hotness", "ids per sample of every feature", &Feature::hotness),
       option_of(ids, "segments", "segments of the ids of a sample of every feature; none: ids are not nested",

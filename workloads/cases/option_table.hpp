@@ -20,7 +20,7 @@ struct RunOptions;
 enum class OptionGroup {
   movement,    ///< of how the data of a plan move
   tables,      ///< of all tables or features; by default each is as the workload says
-  of_storage,  ///< of tables of the storage that its name begins with, and so of no use without one
+  of_storage,  ///< of tables of one storage (Option::storage), and so of no use without one
   ids,         ///< of ids that are generated, and so of no use with a data file
   dense,       ///< of layers that are trained, and so of no use without them
   data,        ///< of samples that are read
@@ -75,6 +75,10 @@ struct Option {
   /// Returns the value in effect: text, number or bool; an array of those that occur where tables or features differ.
   std::function<nlohmann::ordered_json(const RunOptions&, const Case&)> get = {};
 
+  std::string_view of = {};  ///< the storage whose tables read it; else its name begins with that
+
+  /// Returns the storage whose tables read an option of storages: "tt" of "tt.ranks".
+  std::string_view storage() const { return of.empty() ? name.substr(0, name.find('.')) : of; }
   /// Returns the flag, "--wire-ids".
   std::string flag() const;
   std::string list_name() const { return list_name_of(what); }

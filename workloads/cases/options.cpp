@@ -11,6 +11,7 @@
 #include "datasets/sample_source.hpp"
 #include "reference/dense/dense_step.hpp"
 #include "reference/number.hpp"
+#include "reference/oracle.hpp"
 #include "reference/storage.hpp"
 #include "results/json_text.hpp"
 #include "workloads/cases/case.hpp"
@@ -133,6 +134,7 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   if (std::ranges::any_of(cases, [](const Case& config) { return config.async != Async{}; }))
     cases = without_unused_async(std::move(cases));
   if (run.exact) make_exact(run.workload);
+  check_dynamic_tables(run, cases);
 }
 
 void import_cores(Workload& workload) {
@@ -247,15 +249,10 @@ RowValues RunOptions::row_values() const {
 
 namespace {
 
-/// Returns the storage whose tables read an option: "tt" of "tt.ranks".
-std::string_view storage_name(const Option& option) {
-  return std::string_view(option.name).substr(0, option.name.find('.'));
-}
-
 /// Returns whether any table has the storage that reads the option.
 bool has_readers(const Option& option, const RunOptions& run) {
   return std::ranges::any_of(run.workload.tables,
-                             [&](const Table& table) { return name_of(table.storage) == storage_name(option); });
+                             [&](const Table& table) { return name_of(table.storage) == option.storage(); });
 }
 
 /// Throws InputError for options of the pipeline that no case reads.
@@ -303,6 +300,29 @@ void check_optimizers(const RunOptions& run) {
   for (const Table& table : run.workload.tables) check_optimizer("table " + table.name, table.optimizer);
   if (has_layers(run.dense.kind))
     check_optimizer("dense model " + std::string(name_of(run.dense.kind)), run.dense.optimizer_of_weights());
+}
+
+void check_dynamic_tables(const RunOptions& run, const std::vector<Case>& cases) {
+  for (const Case& config : cases) {
+    const Workload& workload = with_storage(run, config.storage).workload;
+    for (std::size_t t = 0; t < workload.tables.size(); ++t) {
+      const Table& table = workload.tables[t];
+      const Eviction& eviction = table.dynamic.eviction;
+      if (!storage_of(table).comes_and_goes) continue;
+      try {
+        check_capacity(eviction);
+      } catch (const InputError& error) {
+        throw InputError(fmt::format("table {}: {}", table.name, error.what()));
+      }
+      if (eviction.kind == EvictionKind::l2 &&
+          !reference::is_bit_exact(workload.tables, workload.features, static_cast<std::int64_t>(t), run.row_values(),
+                                   config.movement.wire))
+        throw InputError(
+            fmt::format("table {}: evict {} goes by values, whose last bits differ between plans unless all sums are "
+                        "exact; use exact=true, sgd, sum pooling and fp32 on the wire, or another evict",
+                        table.name, text_of(eviction)));
+    }
+  }
 }
 
 void check_nested_ids(const RunOptions& run) {
@@ -371,11 +391,12 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
       throw InputError(fmt::format("{}: the ids come from --data {}; leave one of them out",
                                    each.as_given(each.values.front()), run.data.file));
     if (each.option->group == OptionGroup::of_storage && !has_storage(*each.option))
-      throw InputError(fmt::format(
-          "{}: no table has storage {}{}; use --storage {}", each.as_given(each.values.front()),
-          storage_name(*each.option),
-          run.workload.tt_min_rows > 0 ? fmt::format(" and at least {} rows", run.workload.tt_min_rows) : "",
-          storage_name(*each.option)));
+      throw InputError(fmt::format("{}: no table has storage {}{}; use --storage {}",
+                                   each.as_given(each.values.front()), each.option->storage(),
+                                   run.workload.tt_min_rows > 0 && each.option->storage() == "tt"
+                                       ? fmt::format(" and at least {} rows", run.workload.tt_min_rows)
+                                       : "",
+                                   each.option->storage()));
   }
 }
 

@@ -143,6 +143,32 @@ void keys_of(Keys& keys, TensorTrain& tt) {
   keys.unless(plain.cache, "cache", tt.cache, "decompressed rows beside the cores");
 }
 
+/// Names what is written as a text, and read by parse(text).
+template <class T, class Parse>
+void may_text(Keys& keys, const std::string& key, T& member, std::string_view description, const Parse& parse) {
+  std::string text = text_of(member);
+  keys.unless(text_of(T{}), key, text, description);
+  if (!keys.reads()) return;
+  try {
+    member = parse(text);
+  } catch (const InputError& error) {
+    keys.fail(key, error.what());
+  }
+}
+
+void keys_of(Keys& keys, DynamicRules& rules) {
+  const DynamicRules plain;
+  const std::int64_t capacity = rules.eviction.capacity;
+  may_text(keys, "admit", rules.admission, "which new keys get a row: all, counter:F, bloom:F:p",
+           reference::admission_named);
+  may_text(keys, "evict", rules.eviction, "which rows go at the end of a step: none, idle:L, l2:T, lru, lfu",
+           [](std::string_view text) { return reference::eviction_named(text); });
+  rules.eviction.capacity = capacity;
+  keys.unless(plain.eviction.capacity, "capacity", rules.eviction.capacity, "most rows; 0: as many as come", "rows");
+  keys.at_least(0, "capacity", rules.eviction.capacity);
+  keys.unless(plain.absent, "absent", rules.absent, "what a key reads that has no row");
+}
+
 /// This is the largest number of tables that an entry may stand for.
 constexpr std::int64_t largest_count = 1'000'000;
 
@@ -162,6 +188,7 @@ void keys_of(Keys& keys, TableEntry& entry, const Optimizer& usual) {
   keys.unless(plain.stochastic_rounding, "stochastic_rounding", table.stochastic_rounding,
               "new values of fp16 and bf16 tables are rounded at random; else to the nearest");
   keys.unless(plain.tensor_train, "tensor_train", table.tensor_train, "shape of the tensor train, of storage tt");
+  keys.unless(plain.dynamic, "dynamic", table.dynamic, "how rows come and go, of storage dynamic");
 }
 
 void keys_of(Keys& keys, FeatureEntry& entry) {

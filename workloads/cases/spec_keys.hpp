@@ -162,6 +162,10 @@ class Keys {
   bool reads() const { return does_ == Does::reads; }
   const std::string& where() const { return where_; }
 
+  [[noreturn]] void fail(const std::string& key, const std::string& why) const {
+    throw SpecError(fmt::format("{}: {}", where_, why), fmt::format("{}/{}", pointer_, key));
+  }
+
  private:
   enum class Does { writes, reads, describes };
 
@@ -188,10 +192,6 @@ class Keys {
       throw SpecError(error.what(), pointer);
     }
     if (!keys.rest_.empty()) keys.fail_unknown(keys.rest_.begin().key(), {keys.known_.begin(), keys.known_.end()});
-  }
-
-  [[noreturn]] void fail(const std::string& key, const std::string& why) const {
-    throw SpecError(fmt::format("{}: {}", where_, why), fmt::format("{}/{}", pointer_, key));
   }
 
   [[noreturn]] void fail_unknown(const std::string& key, const std::vector<std::string_view>& valid) const {

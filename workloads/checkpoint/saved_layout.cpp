@@ -33,6 +33,11 @@ std::string path_of_part(const Table& table, std::size_t part) {
 datasets::hdf5::RowElement element_of(ValueType type) { return named<datasets::hdf5::RowElement>(name_of(type)); }
 
 void require_saved(const Table& table) {
+  if (storage_of(table).comes_and_goes)
+    throw InputError(
+        fmt::format("table {}: keys of storage {} are not saved yet; use --storage dense, or no --save and "
+                    "--restore",
+                    table.name, name_of(table.storage)));
   const Table beside = storage_of(table).cached_rows(table);
   if (beside.rows > 0 && beside.optimizer.kind != OptimizerKind::none)
     throw InputError(fmt::format(

@@ -95,6 +95,29 @@ void compare_rows(const reference::TouchedTable& expected, const RowValues& init
                                      expected.table().name));
 }
 
+/// Compares which keys of a shard have rows, when these were used last, and how often.
+void compare_keys(const reference::DynamicTable& expected, const std::string& name, const Store& store,
+                  std::int64_t number, WrongValues& wrong) {
+  const placement::HeldRows held = store.parts(number).front().rows;
+  std::map<std::int64_t, RowUse> live;
+  for (const LiveRow& row : store.live_rows(number)) live.emplace(row.key, row.use);
+  for (const auto& [key, row] : expected.rows()) {
+    if (!held.contains(key)) continue;
+    const auto found = live.find(key);
+    if (found == live.end()) {
+      wrong.add(1, fmt::format("table {} has no row of key {}", name, key));
+      continue;
+    }
+    if (found->second != row.use)
+      wrong.add(1, fmt::format("key {} of table {} was used {} times, last in step {}, expected {}, in step {}", key,
+                               name, found->second.uses, found->second.last, row.use.uses, row.use.last));
+    live.erase(found);
+  }
+  if (!live.empty())
+    wrong.add(std::ssize(live), fmt::format("table {} has a row of key {}, which is to have none, beside {} others",
+                                            name, live.begin()->first, live.size() - 1));
+}
+
 }  // namespace
 
 ExpectedOutputs::ExpectedOutputs(reference::Oracle& oracle, const Batch& batch, std::int64_t number,
@@ -152,6 +175,7 @@ void Expectation::follow(std::int64_t batch, std::int64_t stale) {
       for (std::int64_t later = 0; later < std::min(step + most_stale_ + 1, steps()); ++later)
         if (!taken_[later]) look_up(batches_.read(later, 0, global_batch).batch, later);
     datasets::Samples read = batches_.read(batch, 0, global_batch);
+    oracle_.bring(read.batch, step);
     look_up(read.batch, batch);
     if (dense_) dense_->evaluate(read, own_, outputs_[batch].at(stale));
     return read;
@@ -219,7 +243,10 @@ WrongValues wrong_in_all(const comm::Communicator& comm, const Expectation& expe
   if (expectation.dense() != nullptr) expectation.dense()->compare_parameters(dense, wrong);
   for (std::int64_t s = 0; s < std::ssize(tables.layout().shards); ++s) {
     enter("comparing a shard with the reference");
-    const auto parts = expectation.parts(tables.layout().shards[s].table);
+    const std::int64_t table = tables.layout().shards[s].table;
+    if (const auto* dynamic = expectation.dynamic(table))
+      compare_keys(*dynamic, tables.tables()[table].name, tables.store_of(s), s, wrong);
+    const auto parts = expectation.parts(table);
     for (std::int64_t part = 0; part < std::ssize(parts); ++part)
       compare_rows(parts[part], initial, tables.store_of(s), s, part, wrong);
   }

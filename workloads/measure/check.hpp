@@ -43,6 +43,8 @@ class Expectation {
   }
   /// Returns the parts of a table after the last step.
   std::span<const reference::TouchedTable> parts(std::int64_t table) const { return oracle_.parts(table); }
+  /// Returns which keys of a table have rows then; null where rows do not come and go.
+  const reference::DynamicTable* dynamic(std::int64_t table) const { return oracle_.dynamic(table); }
   /// Returns the types in which its rows travel.
   WireTypes wire() const { return wire_; }
   const std::string& name_of_feature(std::int64_t f) const { return options_.workload.features[f].name; }

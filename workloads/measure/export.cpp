@@ -253,8 +253,19 @@ class StepExport {
 
 }  // namespace
 
+std::string why_not_exported(const std::vector<Table>& tables) {
+  for (const Table& table : tables)
+    if (storage_of(table).comes_and_goes && !table.dynamic.keeps_all())
+      return fmt::format(
+          "--export: a step is recomputed from its rows, which table {} may not keep with admit {} and "
+          "evict {}; leave these out",
+          table.name, text_of(table.dynamic.admission), text_of(table.dynamic.eviction));
+  return {};
+}
+
 void export_step(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
                  const Case& config, BatchSource& batches, const std::string& file) {
+  if (const std::string why = why_not_exported(options.workload.tables); !why.empty()) throw InputError(why);
   const datasets::Samples samples =
       comm::agree(comm, [&] { return batches.read(0, 0, options.workload.global_batch); });
   FirstStep first(comm, options, plan, config, batches);

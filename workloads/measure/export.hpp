@@ -28,8 +28,12 @@ namespace shardmark::workloads {
 ///                              rows are its slices
 ///   /dense                     of a dense model, its inputs, weights and outcome (dense/export_dense.hpp)
 /// On fresh tables no row is cached yet, so cores are all that a tt table has.
-/// Collective; rank 0 writes an OutputFile. Throws InputError when the file cannot be written.
+/// Collective; rank 0 writes an OutputFile. Throws InputError when the file cannot be written, and where not every row
+/// of the step lasts (why_not_exported).
 void export_step(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
                  const Case& config, BatchSource& batches, const std::string& file);
+
+/// Returns why a step of these tables is not exported; empty where it is.
+std::string why_not_exported(const std::vector<Table>& tables);
 
 }  // namespace shardmark::workloads

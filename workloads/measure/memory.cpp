@@ -17,6 +17,7 @@
 #include "comm/placement/cost/buffers.hpp"
 #include "comm/placement/memory_fit.hpp"
 #include "comm/placement/statistics/expected_counts.hpp"
+#include "kernels/route/row_partition.hpp"
 #include "kernels/sort/shard_sort.hpp"
 #include "reference/row_gradients.hpp"
 #include "reference/storage.hpp"
@@ -179,6 +180,16 @@ double whole_table_bytes(const Plan& plan, const Workload& workload, std::int64_
   return most;
 }
 
+/// Returns the bytes of the owners of the buckets of a table whose rows come and go, for the strips of its features.
+double bucket_owner_bytes(const TablePlacement& placement, const Workload& workload, std::int64_t table) {
+  if (!storage_of(workload.tables[table]).comes_and_goes) return 0.0;
+  std::set<std::int64_t> strips;
+  for (const Shard& shard : placement.shards)
+    if (lacks_rows(placement, workload.tables[table], shard)) strips.insert(shard.column_begin);
+  const auto readers = std::ranges::count(workload.features, table, &Feature::table);
+  return static_cast<double>(key_buckets * sizeof(kernels::RowOwner) * strips.size() * readers);
+}
+
 /// Returns the bytes that a case allocates for its steps.
 double step_bytes(const comm::Communicator& comm, const Plan& plan, const Workload& workload, const Case& config,
                   const StepCounts& counts) {
@@ -198,7 +209,7 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     const Table& table = workload.tables[t];
     const double ids = ids_of(workload, t, counts.samples);
-    bytes += placement::own_id_bytes(ids) + ids * of_max;
+    bytes += placement::own_id_bytes(ids) + ids * of_max + bucket_owner_bytes(plan.tables[t], workload, t);
     if (plan.tables[t].hot_rows > 0)
       bytes += placement::hot_row_bytes(movement.transfer, counts.own[t].back().bags, ids);
     if (!storage_of(table).splits) bytes += whole_table_bytes(plan, workload, t, comm.rank(), counts);
@@ -210,6 +221,8 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
       if (shard.rank != comm.rank()) continue;
       const double held = by_rows ? held_rows(movement, own, all, plan.ranks) : all.ids;
       held_ids += held;
+      if (const auto of_step = maker_of(table).step_bytes; of_step && storage_of(table).splits)
+        bytes += of_step(table, held, all.distinct_rows);
       bytes += by_rows
                    ? placement::holder_bytes(movement.wire, movement.dedup, shard.columns(), held, all.distinct_rows)
                    : placement::owned_id_bytes(held);
@@ -405,7 +418,8 @@ std::vector<double> table_bytes(const placement::Plan& plan, const std::vector<T
     if (placement::has_replicas(plan.tables[t]))
       copied += storage_bytes(tables[t], placement::replicated_rows(plan.tables[t], tables[t]).count(), tables[t].dim);
     for (const placement::Shard& shard : plan.tables[t].shards)
-      bytes[shard.rank] += storage_bytes(tables[t], shard.rows.count(), shard.columns());
+      bytes[shard.rank] += storage_bytes(
+          tables[t], placement::HeldRows(shard.rows, tables[t], static_cast<std::int64_t>(t)), shard.columns());
   }
   for (double& of_rank : bytes) of_rank += copied;
   return bytes;

@@ -87,7 +87,7 @@ TimedBatches read_batches(const comm::Communicator& comm, const RunOptions& opti
 
 namespace {
 
-std::int64_t row_bytes(const Table& table) { return std::llround(storage_bytes(table, 1, table.dim)); }
+std::int64_t row_bytes(const Table& table) { return std::llround(placement::stored_bytes(table, 1, table.dim)); }
 
 }  // namespace
 

@@ -65,7 +65,9 @@ std::string draw_value(Draw& draw, const Option& option, const Json& usual, cons
   if (!option.values.empty()) {
     std::string name = draw.of(option.values).name;
     const auto colon = name.find(':');  // its number may be another
-    if (colon != name.npos && draw.chance(0.5)) name = fmt::format("{}:{}", name.substr(0, colon), draw.whole(1, 5));
+    const auto behind = std::min(name.find(':', std::min(colon, name.size() - 1) + 1), name.size());
+    if (colon != name.npos && draw.chance(0.5))
+      name = fmt::format("{}:{}{}", name.substr(0, colon), draw.whole(1, 5), name.substr(behind));
     return name;
   }
   if (const auto of_option = files.find(option.name); of_option != files.end()) return draw.of(of_option->second);

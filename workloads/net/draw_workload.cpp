@@ -203,7 +203,8 @@ void draw_shards(Draw& draw, const Table& table, std::vector<int> holders, place
     placement.shards.push_back(placement::whole(table, draw.of(holders)));
     return;
   }
-  if (table.rows > 1 && draw.chance(0.2)) placement.hot_rows = draw.log_whole(1, table.rows - 1);
+  if (table.rows > 1 && !storage_of(table).comes_and_goes && draw.chance(0.2))
+    placement.hot_rows = draw.log_whole(1, table.rows - 1);
   const std::int64_t hot = placement.hot_rows;
   const std::int64_t strips = hot > 0 || draw.chance(0.6) ? 1 : draw.whole(1, std::min<std::int64_t>(table.dim, 3));
   const auto columns = draw_cuts(draw, 0, table.dim, strips, draw.chance(0.3));
@@ -225,7 +226,7 @@ placement::Plan draw_plan(Draw& draw, const std::vector<Table>& tables, int rank
   const std::vector<int> holders = draw_holders(draw, ranks);
   for (const Table& table : tables) {
     placement::TablePlacement& placement = plan.tables.emplace_back();
-    placement.data_parallel = draw.chance(0.2);
+    placement.data_parallel = !storage_of(table).comes_and_goes && draw.chance(0.2);
     if (!placement.data_parallel) draw_shards(draw, table, holders, placement);
   }
   return plan;

@@ -178,7 +178,8 @@ NetOutcome run_once(const comm::Communicator& comm, const NetCase& one, const Po
   if (refused) std::rethrow_exception(refused);
   if (outcome.failed.empty() && checks_memory(one)) outcome.failed = memory_beyond(comm, setup, *batches);
   if (outcome.failed.empty() && is_measured(one)) outcome.failed = measured_wrong(comm, setup, *batches);
-  if (outcome.failed.empty() && !export_file.empty())
+  if (outcome.failed.empty() && !export_file.empty() &&
+      why_not_exported(setup.planned().options.workload.tables).empty())
     export_step(comm, setup.planned().options, setup.planned().plan, setup.config(), *batches, export_file);
   return outcome;
 }

@@ -66,7 +66,8 @@ std::vector<Table> with_decisions(const comm::Communicator& comm, std::vector<Ta
   if (open.empty()) return tables;
   const HostBags bags(first);
   const auto named = placement::named_rows(tables, features, bags.of_feature);
-  for (const std::size_t t : open) maker_of(tables[t]).decide(tables[t], of_all(comm, named[t]));
+  for (const std::size_t t : open)
+    maker_of(tables[t]).decide(tables[t], static_cast<std::int64_t>(t), of_all(comm, named[t]));
   return tables;
 }
 

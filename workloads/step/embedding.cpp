@@ -50,7 +50,7 @@ void complete(Group& group) {
   for (std::int64_t s = 0; s < std::ssize(group.layout.shards); ++s) {
     if (group.layout.shards[s].replicated) continue;
     group.exchanged_shards.push_back({s, group.exchanged_keys});
-    group.exchanged_keys += group.layout.shards[s].rows.count();
+    group.exchanged_keys += group.layout.shards[s].rows.most_places();
   }
 }
 

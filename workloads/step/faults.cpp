@@ -117,7 +117,7 @@ void spoil_state(GroupFlight& flight) {
       const Table& table = tables.tables()[local.table];
       const std::array whole{local.rows.global(row)};
       const std::int64_t of_part = storage_of(table).rows_of_parts(table, whole).front().front();
-      const std::int64_t changed = store.parts(shard).front().rows.local(of_part);
+      const std::int64_t changed = store.parts(shard).front().rows.local(of_part);  // its place where rows come and go
       StoredRows stored = store.read_range(shard, 0, changed, 1);
       if (stored.state.empty()) continue;
       stored.state.front() += 1.0F;
@@ -138,7 +138,7 @@ void update_stray_row(GroupFlight& flight) {
     const std::vector<float> ones(static_cast<std::size_t>(local.dim()), 1.0F);
     kernels::UniqueRowsWorkspace<Execution> workspace;
     const auto unique = kernels::unique_rows<Execution>(
-        exec, kernels::array_of<Execution, std::int64_t>(exec, {row}, ""), local.rows.count(), workspace);
+        exec, kernels::array_of<Execution, std::int64_t>(exec, {row}, ""), local.rows.most_places(), workspace);
     tables.store_of(shard).updates({{shard, 0}})->run({unique, {}, {}, kernels::array_of(exec, ones, "")}, {}, {});
     return;
   }

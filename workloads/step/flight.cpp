@@ -34,6 +34,7 @@ GroupFlight::GroupFlight(const Group& of)
       replicated(of.comm, of.progress, of.tables, of.layout, of.gathered, sent),
       ids(of.comm, of.progress, exchange, of.layout, of.tables, of.modes, of.wire.ids()),
       layout(of.tables, of.layout, rows, replicated),
+      brought(of.tables, of.layout, of.exchanged_shards, of.exchanged_keys),
       updates(of.tables, of.exchanged_shards),
       row_sums(of.comm, exchange, of.plan, of.tables.tables(), of.layout),
       gradient_shards(gradient_shards_of(of)) {}

@@ -5,6 +5,7 @@
 #include "kernels/lookup/bag_divisor.hpp"
 #include "kernels/update/summed_gradients.hpp"
 #include "workloads/batches/execution.hpp"
+#include "workloads/step/brought_rows.hpp"
 #include "workloads/step/embedding.hpp"
 #include "workloads/step/input_dist.hpp"
 #include "workloads/step/phase_clock.hpp"
@@ -84,7 +85,8 @@ struct GroupFlight {
   std::optional<RowGradients> row_gradients;  ///< of the distinct rows of the shards that hold parts of tables
   kernels::RowSums<Execution> whole_rows;
 
-  // How rows are updated, and memory that is used again.
+  // How rows come and are updated, and memory that is used again.
+  BroughtRows brought;
   TableUpdates updates;
   RowSumExchange row_sums;
   kernels::ShardList<Execution, kernels::GradientShard> gradient_shards;  ///< those that hold parts of tables

@@ -27,6 +27,16 @@ std::vector<std::int64_t> features_asked_apart(const ShardLayout& layout,
   return features;
 }
 
+/// Adds a strip of all rows of its table.
+void add_strip(kernels::RowPartition& partition, const std::vector<Table>& tables, const std::vector<Feature>& features,
+               std::int64_t feature, std::span<const kernels::OwnedRows> owners) {
+  const std::int64_t number = features[feature].table;
+  if (const auto buckets = placement::HeldRows({}, tables[number], number).buckets)
+    partition.add_strip_of_buckets(feature, tables[number].rows, owners, *buckets);
+  else
+    partition.add_strip(feature, tables[number].rows, owners);
+}
+
 /// Maps ids to slots. Replicated features have a slot of their own behind those that travel, for all their ids or those
 /// of hot rows; behind these come slots, for the ids that are left then, of features whose other rows are requested one
 /// by one.
@@ -54,7 +64,7 @@ kernels::RowPartition row_partition(const ShardLayout& layout, const ShardedTabl
     }
     if (strip.hot_rows > 0) owners.push_back(replicated(strip.feature, strip.hot_rows));
     hot_rows[strip.feature] = strip.hot_rows;
-    partition.add_strip(strip.feature, rows_of(strip.feature), owners);
+    add_strip(partition, tables.tables(), tables.features(), strip.feature, owners);
   }
   for (const std::int64_t feature : layout.replicated_features)
     if (hot_rows[feature] == 0)

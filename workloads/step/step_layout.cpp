@@ -120,7 +120,8 @@ void StepLayout::place_sums(const VectorCounts& counts) {
   sums_.assign(layout_.shards.size(), -1);
   for (std::size_t s = 0; s < sums_.size(); ++s) {
     const LocalShard& shard = layout_.shards[s];
-    const std::int64_t few = shard.replicated ? 0 : kernels::few_row_sums(shard.rows.count(), shard.dim(), bags[s]);
+    const std::int64_t few =
+        shard.replicated ? 0 : kernels::few_row_sums(shard.rows.most_places(), shard.dim(), bags[s]);
     if (few > 0) sums_[s] = regions_.add(VectorRegion::sums, 2 * few);
   }
 }
@@ -187,7 +188,8 @@ void StepLayout::list_exchanged_shards(std::int64_t own_vectors) {
   exchanged_by_shard = exchanged_shards_.list(gradients_.host, [&](std::int64_t key) {
     // Of shards with one first key all but the last have no rows.
     const auto found = std::prev(std::ranges::upper_bound(layout_.shards, key, {}, &LocalShard::first_key));
-    const std::int64_t rows = found->rows.count(), dim = found->dim(), sums = sums_[found - layout_.shards.begin()];
+    const std::int64_t rows = found->rows.most_places(), dim = found->dim(),
+                       sums = sums_[found - layout_.shards.begin()];
     kernels::ShardBlocks shard{.rows = rows, .dim = dim};
     if (sums >= 0) {
       shard.sums = own_vectors + sums;

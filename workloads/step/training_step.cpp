@@ -20,7 +20,7 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
     };
     input_dist(group, input);  // ids to the owners of their rows
     end(Phase::input_dist);
-    lookup(group);  // pooled lookup on the local shards
+    lookup(group);  // rows that come and go are brought; pooled lookup on the local shards
     end(Phase::lookup);
     output_dist(group, input);  // pooled vectors home to their samples
     end(Phase::output_dist);
@@ -51,6 +51,12 @@ PhaseCosts training_step(Flight& flight, const StepInput& input) {
 
 namespace {
 
+/// Finds the distinct rows of ids that are requested one by one, where they are read once for all.
+void find_requested(GroupFlight& flight) {
+  if (OwnerRows* owner = flight.rows.owner())
+    owner->find(part(flight.owned.offsets, 0, flight.owned.rows + 1), part(flight.owned.ids, 0, flight.owned.rows));
+}
+
 /// Returns elements [begin, end) of the weights, which are empty when all are 1.
 DeviceArray<float> weights_of(const OwnedIds& owned, std::int64_t begin, std::int64_t end) {
   return owned.weights.extent(0) > 0 ? part(owned.weights, begin, end) : owned.weights;
@@ -69,13 +75,17 @@ void input_dist(GroupFlight& flight, const StepInput& input) {
     flight.lay_out(bags);
   if (!flight.rows.any()) return;
   flight.rows.lay_out(input, flight.layout.row_pooled_begin(), flight.layout.gradient_begin());
-  if (OwnerRows* owner = flight.rows.owner())
-    owner->find(part(flight.owned.offsets, 0, flight.owned.rows + 1), part(flight.owned.ids, 0, flight.owned.rows));
+  if (!flight.brought.any()) find_requested(flight);
 }
 
 void lookup(GroupFlight& flight) {
   const Execution exec;
   StepLayout& layout = flight.layout;
+  if (flight.brought.any()) {
+    flight.brought.bring(flight.group.tables.steps() + 1, layout.gradients, flight.owned, flight.owned.exchanged_ids,
+                         flight.keys, flight.gradient_offsets, flight.unique_workspace);
+    find_requested(flight);
+  }
   for (const auto& [begin, end] : layout.places().zeros)
     Kokkos::deep_copy(exec, part(flight.vectors, begin, end), 0.0F);
   if (OwnerRows* owner = flight.rows.owner())
@@ -253,6 +263,7 @@ void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::U
 void apply_optimizer(GroupFlight& flight, const kernels::UpdateStep& now) {
   flight.updates.run(*flight.row_gradients, now, flight.whole_rows);
   flight.replicated.apply(now);
+  flight.brought.end(now.number);
   wait_for_kernels("shardmark: the step is complete");
 }
 

@@ -61,8 +61,10 @@ ShardLayout::ShardLayout(const placement::Plan& plan, const std::vector<Table>& 
                             .replicated = true});
     for (const placement::Shard& shard : placement.shards)
       if (shard.rank == rank)
-        shards.push_back(
-            {.table = t, .rows = shard.rows, .column_begin = shard.column_begin, .column_end = shard.column_end});
+        shards.push_back({.table = t,
+                          .rows = {shard.rows, table, t},
+                          .column_begin = shard.column_begin,
+                          .column_end = shard.column_end});
   }
   std::ranges::sort(shards, {}, order_of);
 
@@ -75,7 +77,7 @@ ShardLayout::ShardLayout(const placement::Plan& plan, const std::vector<Table>& 
                          .feature = f,
                          .local_shard = shard.rank == rank ? local_number(shards, t, shard) : -1,
                          .rank = shard.rank,
-                         .rows = shard.rows});
+                         .rows = {shard.rows, tables[t], t}});
       strips.push_back({.feature = f,
                         .column_begin = columns.first,
                         .column_end = columns.second,
@@ -93,7 +95,7 @@ ShardLayout::ShardLayout(const placement::Plan& plan, const std::vector<Table>& 
   for (std::int64_t s = 0; s < std::ssize(shards); ++s) {
     if (shards[s].replicated) replicas.push_back(s);
     shards[s].first_key = keys;
-    keys += shards[s].rows.count();
+    keys += shards[s].rows.most_places();
   }
 }
 

@@ -14,9 +14,9 @@ namespace shardmark::workloads {
 /// data-parallel table is one such piece, whole, on every rank; so are the hot rows of a table.
 struct LocalShard {
   std::int64_t table = 0;
-  placement::RowSet rows;
+  placement::HeldRows rows;
   std::int64_t column_begin = 0, column_end = 0;
-  std::int64_t first_key = 0;  ///< key of its local row 0 among all rows of this rank
+  std::int64_t first_key = 0;  ///< key of its local row 0 among all of this rank, of which it has rows.most_places()
   bool replicated = false;
 
   std::int64_t dim() const { return column_end - column_begin; }
@@ -41,7 +41,7 @@ struct Slot {
   std::int64_t feature = 0;
   std::int64_t local_shard = 0;  ///< number among the local shards of `rank`
   int rank = 0;
-  placement::RowSet rows;
+  placement::HeldRows rows;
 };
 
 /// Is a plan, seen from one rank: what it holds, and where the ids of each feature go.
@@ -62,7 +62,7 @@ struct ShardLayout {
   std::vector<Strip> strips;
   std::vector<Slot> slots;
   std::vector<std::int64_t> first_slot;  ///< [ranks + 1]: slots of rank r are first_slot[r] .. first_slot[r + 1]
-  std::int64_t keys = 0;                 ///< rows in this rank's memory
+  std::int64_t keys = 0;                 ///< places of rows in this rank's memory
 
   std::span<const Slot> own_slots() const {
     const auto begin = static_cast<std::size_t>(first_slot[rank]);

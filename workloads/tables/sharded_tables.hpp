@@ -51,7 +51,7 @@ class ShardedTables {
   std::vector<Table> tables_;
   std::vector<Feature> features_;
   ShardLayout layout_;
-  kernels::UpdateStep step_;
+  kernels::UpdateStep step_{.number = 0};
   std::vector<std::unique_ptr<Store>> stores_;
   std::vector<Storage> storages_;           ///< by store
   std::vector<std::size_t> store_numbers_;  ///< by shard

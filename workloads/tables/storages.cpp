@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "results/dynamic_fields.hpp"
 #include "results/tensor_train_fields.hpp"
 #include "workloads/tables/dense_store.hpp"
+#include "workloads/tables/dynamic/dynamic_store.hpp"
 #include "workloads/tables/tensor_train/tt_store.hpp"
 
 namespace shardmark::workloads {
@@ -16,6 +18,15 @@ std::vector<StorageMaker>& mutable_makers() {
       {Storage::dense, make_dense_store},
       {Storage::tt, make_tt_store, tt_bytes_beside, tt_step_bytes, tt_direction_is_open, set_tt_direction,
        steps_until_tt_is_warm, describe_cores, tt_numbers, results::tensor_train_fields::object, tt_details},
+      {.storage = Storage::dynamic,
+       .make = make_dynamic_store,
+       .bytes_beside = dynamic_bytes_beside,
+       .step_bytes = dynamic_step_bytes,
+       .is_open = has_capacity,
+       .decide = require_capacity,
+       .numbers = dynamic_numbers,
+       .field = results::dynamic_fields::object,
+       .details = dynamic_details},
   };
   return all;
 }
@@ -35,7 +46,11 @@ const StorageMaker& maker_of(const Table& table) {
 
 double storage_bytes(const Table& table, std::int64_t rows, std::int64_t columns) {
   const auto beside = maker_of(table).bytes_beside;
-  return placement::stored_bytes(table, rows, columns) + (beside ? beside(table) : 0.0);
+  return placement::stored_bytes(table, rows, columns) + (beside ? beside(table, rows, columns) : 0.0);
+}
+
+double storage_bytes(const Table& table, const placement::HeldRows& rows, std::int64_t columns) {
+  return storage_bytes(table, rows.most_rows(), columns);
 }
 
 }  // namespace shardmark::workloads

@@ -15,15 +15,16 @@ struct StorageMaker {
   Storage storage;
   std::unique_ptr<Store> (*make)(const ShardLayout&, const std::vector<Table>&,
                                  const std::vector<std::int64_t>& shards);
-  /// Returns the bytes that a table takes beside its rows and their optimizer state (placement::stored_bytes).
-  double (*bytes_beside)(const Table& table) = nullptr;
+  /// Returns the bytes that so many rows and columns of a table take beside these and their optimizer state
+  /// (placement::stored_bytes).
+  double (*bytes_beside)(const Table& table, std::int64_t rows, std::int64_t columns) = nullptr;
   /// Returns the bytes that a step takes beside ids, vectors and gradients. ids: that the rank looks up; distinct:
   /// different rows.
   double (*step_bytes)(const Table& table, double ids, double distinct) = nullptr;
   /// These return whether a table leaves something to its first batch, and decide it by the distinct rows that this
-  /// names.
+  /// names; number: of the table. Deciding throws InputError where a table cannot take the batch.
   bool (*is_open)(const Table& table) = nullptr;
-  void (*decide)(Table& table, const std::vector<std::int64_t>& rows) = nullptr;
+  void (*decide)(Table& table, std::int64_t number, const std::vector<std::int64_t>& rows) = nullptr;
   /// Returns the steps from the filling of the table until its lookups take as long as they do from then on.
   std::int64_t (*steps_until_warm)(const Table& table) = nullptr;
   PartsDescription (*describe_parts)(const Table& table) = nullptr;
@@ -51,6 +52,8 @@ class AddedStorage {
   reference::AddedStorageChoice choice_;
 };
 
+/// Returns the bytes of the rows that a shard may hold, of so many columns; see below.
+double storage_bytes(const Table& table, const placement::HeldRows& rows, std::int64_t columns);
 /// Returns the bytes of so many rows of so many columns of a table, with their optimizer state and what is kept beside
 /// them.
 double storage_bytes(const Table& table, std::int64_t rows, std::int64_t columns);

@@ -10,6 +10,7 @@
 
 #include "comm/placement/plan.hpp"
 #include "kernels/update/fused_update.hpp"
+#include "reference/dynamic/eviction.hpp"
 #include "reference/pooling.hpp"
 #include "reference/row_values.hpp"
 #include "reference/storage.hpp"
@@ -45,7 +46,7 @@ struct KeyedShard {
 /// Names the rows and columns that a shard holds of one part of its table (StorageChoice::parts). A table of which
 /// shards hold rows and columns is one part, number 0.
 struct ShardPart {
-  placement::RowSet rows;
+  placement::HeldRows rows;
   std::int64_t column_begin = 0, column_end = 0;
 
   std::int64_t dim() const { return column_end - column_begin; }
@@ -87,6 +88,12 @@ struct StoredRows {
   std::vector<float> state;       ///< [rows, state per row]
 };
 
+/// Is a row of a table whose rows come and go.
+struct LiveRow {
+  std::int64_t key = 0;
+  RowUse use;
+};
+
 /// Says how an export shows the parts of a table: the name of the group that holds them, by number, beside attributes
 /// of the table that say how rows are computed from them.
 struct PartsDescription {
@@ -107,6 +114,16 @@ class Store {
 
   /// Sets rows and state to their initial values.
   virtual void fill(const RowValues& initial) = 0;
+
+  /// These are of stores whose rows come and go (StorageChoice::comes_and_goes): bring() begins step `step`, from 1, in
+  /// a shard, and end() ends it when its rows have been updated. keys: [n], the ids of the step, distinct and
+  /// ascending; places: [n], set to the local rows where it reads and updates their rows: every key has one until the
+  /// end of the step, also a key that is given no row.
+  virtual void bring(std::int64_t /*shard*/, std::int64_t /*step*/, const ConstDeviceArray<std::int64_t>& /*keys*/,
+                     const DeviceArray<std::int64_t>& /*places*/) {}
+  virtual void end(std::int64_t /*shard*/, std::int64_t /*step*/) {}
+  /// Returns the rows of a shard of such a store, by ascending keys.
+  virtual std::vector<LiveRow> live_rows(std::int64_t /*shard*/) const { return {}; }
 
   /// Looks up the bags that a step in flight reads here. set() is called when they change in number; it allocates
   /// nothing for numbers that have been seen before.
@@ -161,13 +178,14 @@ class Store {
   /// Returns whether rows are computed from those of several parts, so that Updates::parts() are what is updated.
   virtual bool has_parts() const { return false; }
 
-  /// Returns some local rows of a part, in any order.
+  /// Returns some local rows of a part, in any order; where rows come and go, by their keys, and for a key that has no
+  /// row the one that it would be given.
   virtual ChosenRows read_rows(std::int64_t shard, std::int64_t part,
                                const std::vector<std::int64_t>& local_rows) const = 0;
-  /// Return and set the local rows [first, first + count) of a part: steps that follow a write are, bit for bit, those
-  /// that would have followed the read (ShardedTables::resume). Rows that lie beside the parts and are trained
-  /// (StorageChoice::cached_rows) are left out. Throw InputError for rows that the part lacks, and for values and state
-  /// of different numbers of rows.
+  /// Return and set the local rows [first, first + count) of a part, by their places: steps that follow a write are,
+  /// bit for bit, those that would have followed the read (ShardedTables::resume). Rows that lie beside the parts and
+  /// are trained (StorageChoice::cached_rows) are left out. Throw InputError for rows that the part lacks, and for
+  /// values and state of different numbers of rows.
   virtual StoredRows read_range(std::int64_t shard, std::int64_t part, std::int64_t first,
                                 std::int64_t count) const = 0;
   virtual void write_range(std::int64_t shard, std::int64_t part, std::int64_t first, const StoredRows& rows) = 0;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "comm/placement/statistics/measured_ids.hpp"
+#include "reference/storage.hpp"
 
 namespace shardmark::placement {
 namespace {
@@ -13,13 +14,14 @@ namespace {
 /// Holds what decides the counts of a table, whatever its number.
 struct Reads {
   std::int64_t rows = 0;
+  std::int64_t number = -1;  ///< of a table whose keys lie by buckets, which are its own
   std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> features;  ///< hotness, segments, bags per sample
 
   auto operator<=>(const Reads&) const = default;
 };
 
-Reads reads_of(const Table& table, const std::vector<Feature>& features) {
-  Reads reads{.rows = table.rows, .features = {}};
+Reads reads_of(const Table& table, std::int64_t number, const std::vector<Feature>& features) {
+  Reads reads{.rows = table.rows, .number = storage_of(table).comes_and_goes ? number : -1, .features = {}};
   for (const Feature& feature : features)
     reads.features.emplace_back(feature.hotness, feature.segments, bags_per_sample(feature));
   std::ranges::sort(reads.features);
@@ -36,12 +38,19 @@ LookupStatistics::LookupStatistics(std::span<const Table> tables, std::span<cons
   ids.measured ? take(*ids.measured, readers) : draw(ids, readers);
 }
 
+std::unique_ptr<RowDistribution> LookupStatistics::placed(std::size_t table,
+                                                          std::unique_ptr<RowDistribution> rows) const {
+  if (!storage_of(tables_[table]).comes_and_goes) return rows;
+  return bucketed_rows(std::move(rows), tables_[table], static_cast<std::int64_t>(table));
+}
+
 void LookupStatistics::draw(const IdStatistics& ids, const std::vector<std::vector<Feature>>& readers) {
   std::map<Reads, std::size_t> known;
   for (std::size_t t = 0; t < tables_.size(); ++t) {
-    const auto [kind, is_new] = known.try_emplace(reads_of(tables_[t], readers[t]), kinds_.size());
+    const auto [kind, is_new] =
+        known.try_emplace(reads_of(tables_[t], static_cast<std::int64_t>(t), readers[t]), kinds_.size());
     kind_of_.push_back(kind->second);
-    if (is_new) kinds_.push_back({readers[t], drawn_rows(tables_[t].rows, readers[t], ids), {}});
+    if (is_new) kinds_.push_back({readers[t], placed(t, drawn_rows(tables_[t].rows, readers[t], ids)), {}});
   }
 }
 
@@ -51,7 +60,7 @@ void LookupStatistics::take(const MeasuredIds& ids, const std::vector<std::vecto
   for (std::size_t f = 0; f < features_.size(); ++f) bags[features_[f].table].push_back(ids.features[f]);
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     kind_of_.push_back(t);
-    kinds_.push_back({readers[t], measured_rows(ids.tables[t], ids.samples, bags[t]), {}});
+    kinds_.push_back({readers[t], placed(t, measured_rows(ids.tables[t], ids.samples, bags[t])), {}});
   }
 }
 

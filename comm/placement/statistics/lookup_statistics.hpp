@@ -51,6 +51,7 @@ class LookupStatistics {
     mutable std::unordered_map<Question, ShardCounts, Hash> known;
   };
 
+  std::unique_ptr<RowDistribution> placed(std::size_t table, std::unique_ptr<RowDistribution> rows) const;
   void draw(const IdStatistics& ids, const std::vector<std::vector<Feature>>& readers);
   void take(const MeasuredIds& ids, const std::vector<std::vector<Feature>>& readers);
   ShardCounts counted(const Kind& kind, const RowSet& rows, std::int64_t samples) const;

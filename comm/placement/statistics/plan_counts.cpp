@@ -8,12 +8,12 @@
 namespace shardmark::placement {
 namespace {
 
-/// Adds the bags of one feature that reads the shard's table.
-void add_bags(const Shard& shard, const FeatureBags& bags, ShardCounts& counts) {
+/// Adds the bags of one feature that reads the table of a shard with these rows.
+void add_bags(const HeldRows& rows, const FeatureBags& bags, ShardCounts& counts) {
   counts.bags += static_cast<double>(bags.offsets.size() - 1);
   for (std::size_t b = 0; b + 1 < bags.offsets.size(); ++b) {
     std::int64_t held = 0;
-    for (std::int64_t i = bags.offsets[b]; i < bags.offsets[b + 1]; ++i) held += shard.rows.contains(bags.indices[i]);
+    for (std::int64_t i = bags.offsets[b]; i < bags.offsets[b + 1]; ++i) held += rows.contains(bags.indices[i]);
     counts.ids += static_cast<double>(held);
     counts.touched_bags += held > 0;
   }
@@ -45,7 +45,8 @@ PlanCounts counts_of_rows(const Plan& plan, std::span<const Table> tables,
   PlanCounts counts(tables.size());
   for (std::size_t t = 0; t < tables.size(); ++t)
     for (const Shard& shard : counted_shards(plan.tables[t], tables[t])) {
-      const auto held = std::ranges::count_if(rows[t], [&](std::int64_t row) { return shard.rows.contains(row); });
+      const HeldRows of_shard(shard.rows, tables[t], static_cast<std::int64_t>(t));
+      const auto held = std::ranges::count_if(rows[t], [&](std::int64_t row) { return of_shard.contains(row); });
       counts[t].push_back({.distinct_rows = static_cast<double>(held)});
     }
   return counts;
@@ -57,7 +58,8 @@ PlanCounts exact_counts(const Plan& plan, std::span<const Table> tables, std::sp
   for (std::size_t f = 0; f < features.size(); ++f) {
     const std::int64_t t = features[f].table;
     const auto shards = counted_shards(plan.tables[t], tables[t]);
-    for (std::size_t s = 0; s < shards.size(); ++s) add_bags(shards[s], bags[f], counts[t][s]);
+    for (std::size_t s = 0; s < shards.size(); ++s)
+      add_bags(HeldRows(shards[s].rows, tables[t], t), bags[f], counts[t][s]);
   }
   return counts;
 }

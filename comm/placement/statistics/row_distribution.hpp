@@ -46,4 +46,9 @@ std::unique_ptr<RowDistribution> drawn_rows(std::int64_t rows, std::span<const F
 double repeated_rows(std::int64_t rows, std::span<const Feature> features, const IdStatistics& ids,
                      std::int64_t samples, double kept);
 
+/// Returns the same distribution on shards that hold buckets of the keys of a table (HeldRows): the hottest rows of a
+/// power law, the first ones, wherever their buckets are, and of the others as many as the shard has of all rows.
+std::unique_ptr<RowDistribution> bucketed_rows(std::unique_ptr<RowDistribution> rows, const Table& table,
+                                               std::int64_t number);
+
 }  // namespace shardmark::placement

@@ -36,6 +36,48 @@ TEST(RowSet, empty_sets_count_zero) {
   EXPECT_EQ((RowSet{6, 7, 1000}).count(), 1);
 }
 
+TEST(HeldRows, each_bucket_lies_with_one_shard_of_any_split) {
+  for (const std::int64_t rows :
+       {std::int64_t{1}, std::int64_t{3}, std::int64_t{5000}, std::int64_t{8192}, std::int64_t{1'000'000}})
+    for (const std::int64_t parts : {1, 2, 3, 4})
+      for (const bool modulo : {false, true}) {
+        const Table table{.name = "t", .rows = rows, .dim = 4, .storage = Storage::dynamic};
+        std::vector<HeldRows> shards;
+        for (std::int64_t k = 0; k < parts; ++k)
+          shards.emplace_back(modulo ? RowSet{k, rows, parts} : RowSet{k * rows / parts, (k + 1) * rows / parts, 1},
+                              table, 6);
+        std::vector<std::int64_t> keys(shards.size());
+        constexpr std::int64_t drawn = 20'000;
+        for (std::int64_t i = 0; i < drawn; ++i) {
+          const std::int64_t key = i * rows / drawn;
+          std::int64_t holders = 0;
+          for (std::size_t s = 0; s < shards.size(); ++s) {
+            holders += shards[s].contains(key);
+            keys[s] += shards[s].contains(key);
+            EXPECT_EQ(shards[s].local(key), key);
+          }
+          ASSERT_EQ(holders, 1) << rows << " rows, key " << key;
+        }
+        for (const std::int64_t of_shard : keys)
+          if (rows >= 1'000'000) {
+            EXPECT_NEAR(static_cast<double>(of_shard), drawn / static_cast<double>(parts), drawn / 16.0) << parts;
+          }
+      }
+}
+
+TEST(HeldRows, rows_of_buckets_have_room_for_all_of_their_keys) {
+  for (const std::int64_t rows : {1, 7, 4096, 100'000})
+    for (const std::int64_t parts : {1, 2, 3, 64}) {
+      const HeldRows held({0, std::max<std::int64_t>(1, rows / parts), 1},
+                          {.name = "t", .rows = rows, .dim = 4, .storage = Storage::dynamic}, 2);
+      std::int64_t keys = 0;
+      for (std::int64_t key = 0; key < rows; ++key) keys += held.contains(key);
+      EXPECT_LE(keys, held.most_rows());
+      EXPECT_LE(held.most_rows(), std::min<std::int64_t>(rows, 2 * rows / parts + 200));
+    }
+  EXPECT_EQ(HeldRows({2, 9, 1}).most_rows(), 7);
+}
+
 TEST(Plan, kinds_are_told_from_the_shards) {
   const auto kind = [](std::vector<Shard> shards) { return kind_of({.data_parallel = false, .shards = shards}); };
   EXPECT_EQ(kind_of({.data_parallel = true, .shards = {}}), "data_parallel");

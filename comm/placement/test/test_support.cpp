@@ -30,6 +30,28 @@ class TensorTrainPlans : public testing::Test {
   std::vector<Feature> features_{{.name = "f", .table = 0}, {.name = "g", .table = 1, .pooling = Pooling::max}};
 };
 
+TEST(DynamicPlans, RowsThatComeAndGoHaveOnePlace) {
+  std::vector<Table> tables{{.name = "ids", .rows = 100, .dim = 8, .storage = Storage::dynamic}};
+  const std::vector<Feature> features{{.name = "f", .table = 0}};
+  const auto refusal = [&](std::string_view planner) -> std::string {
+    try {
+      require_supported(make_plan(planner, tables, features, {.ranks = 3, .replicate_rows = 0}), tables, features, {});
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const char* planner : {"table_wise", "row_wise", "column_wise"}) EXPECT_EQ(refusal(planner), "") << planner;
+  for (const char* planner : {"data_parallel", "hot_rows:rows=10"})
+    EXPECT_NE(refusal(planner).find("of table ids, but rows of storage dynamic come and go in one place; place it "
+                                    "table_wise or row_wise"),
+              std::string::npos)
+        << refusal(planner);
+  tables.front().dynamic.eviction = {EvictionKind::l2, 0.5};
+  EXPECT_EQ(refusal("row_wise"), "");
+  EXPECT_NE(refusal("column_wise").find("evict l2 takes the norm of whole rows"), std::string::npos);
+}
+
 TEST_F(TensorTrainPlans, WholeTablesAreSupported) {
   EXPECT_EQ(refusal("table_wise"), "");
   EXPECT_EQ(refusal("data_parallel"), "");

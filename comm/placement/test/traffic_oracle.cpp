@@ -86,6 +86,13 @@ class Prediction {
     const auto first = home(rank).first_segment.begin() + f * home(rank).samples;
     return *(first + home(rank).samples) - *first;
   }
+  /// Says of an id whether its row is there: by its number, or by the row that stands for the bucket of its key.
+  std::function<bool(std::int64_t)> holds(std::int64_t t, const RowSet& rows) const {
+    if (table(t).storage != Storage::dynamic) return [rows](std::int64_t id) { return rows.contains(id); };
+    return [rows, keys = KeyBuckets::of_table(t), all = table(t).rows](std::int64_t id) {
+      return rows.contains(row_of_bucket(keys.bucket(id), all));
+    };
+  }
   bool row_split(std::int64_t t, const Shard& shard) const {
     return shard.rows.count() < table(t).rows - placement_of(t).hot_rows;
   }
@@ -109,7 +116,7 @@ class Prediction {
     const RowTransfer transfer = transfer_of(feature(f).table, shard);
     if (transfer == RowTransfer::unique_rows) return;
     for (int i = 0; i < plan_.ranks; ++i) {
-      const auto held = std::ranges::count_if(ids(f, i), [&](std::int64_t id) { return shard.rows.contains(id); });
+      const auto held = std::ranges::count_if(ids(f, i), holds(feature(f).table, shard.rows));
       traffic_.input_dist.add(i, shard.rank,
                               bags(f, i) * length_bytes + held * (id_bytes_ + (weighted_ ? weight_bytes : 0)));
       if (transfer == RowTransfer::dense_partials) add_vectors(i, shard.rank, bags(f, i), shard.columns());
@@ -120,7 +127,7 @@ class Prediction {
 
   /// Bags that hold an id of the shard.
   std::int64_t touched_bags(std::int64_t f, int i, const Shard& shard) const {
-    const auto held = [&](std::int64_t id) { return shard.rows.contains(id); };
+    const auto held = holds(feature(f).table, shard.rows);
     if (feature(f).pooling == Pooling::none) return std::ranges::count_if(ids(f, i), held);
     const Batch& batch = home(i);
     const bool by_segment = feature(f).segment_rank == 1;
@@ -210,7 +217,7 @@ class Prediction {
     std::vector<std::int64_t> named;
     for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
       if (feature(f).table != t) continue;
-      std::ranges::copy_if(ids(f, i), std::back_inserter(named), [&](std::int64_t id) { return rows.contains(id); });
+      std::ranges::copy_if(ids(f, i), std::back_inserter(named), holds(t, rows));
     }
     return named;
   }

@@ -29,16 +29,18 @@ inline constexpr std::array id_types{
 constexpr auto choices_of(IdType) { return Choices{"type of ids", id_types}; }
 constexpr std::int64_t bytes_of(IdType type) { return type == IdType::int32 ? 4 : 8; }
 
-/// Returns one type for the whole plan, so that all ranks decide alike. Ids travel as local rows of a shard; ids of
-/// replicated rows, which stay at home, are written in the same type. The last of 2^31 rows has the largest int32 for
-/// its number.
+/// Returns one type for the whole plan, so that all ranks decide alike. Ids travel as local rows of a shard, or as
+/// keys; ids of replicated rows, which stay at home, are written in the same type. The last of 2^31 rows has the
+/// largest int32 for its number.
 inline IdType id_type(WireIds requested, const Plan& plan, std::span<const Table> tables) {
   constexpr std::int64_t most_rows = std::int64_t{1} << 31;
   bool fit = requested == WireIds::automatic;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     const TablePlacement& placement = plan.tables[t];
     fit &= replicated_rows(placement, tables[t]).count() <= most_rows;
-    fit &= std::ranges::all_of(placement.shards, [](const Shard& shard) { return shard.rows.count() <= most_rows; });
+    fit &= std::ranges::all_of(placement.shards, [&](const Shard& shard) {
+      return HeldRows(shard.rows, tables[t], static_cast<std::int64_t>(t)).most_ids() <= most_rows;
+    });
   }
   return fit ? IdType::int32 : IdType::int64;
 }

@@ -10,7 +10,7 @@ namespace {
 constexpr RowValues initial_rows_of_keys{.seed = 11, .unit = 0x1p-7F};
 constexpr std::int64_t row_dim = 3, most_slots = 20'000;
 const Table table_of_keys{.name = "keys", .dim = row_dim};
-constexpr KeyBuckets mix_of_table = KeyBuckets::of_table(initial_rows_of_keys.seed, 0);
+constexpr KeyBuckets mix_of_table = KeyBuckets::of_table(0);
 
 DynamicRules rules_of(std::string_view admission, std::string_view eviction, std::int64_t capacity,
                       std::int64_t expected_keys = 4096) {

@@ -8,7 +8,7 @@
 namespace shardmark::kernels::test {
 namespace {
 
-constexpr KeyBuckets mix_of_keys = KeyBuckets::of_table(1, 0);
+constexpr KeyBuckets mix_of_keys = KeyBuckets::of_table(0);
 
 /// Is a table with a std::map of the slots that it gave, beside the key that each slot is for.
 class ModelledTable {

@@ -13,9 +13,7 @@ namespace {
 
 using Keys = std::vector<std::int64_t>;
 
-constexpr KeyBuckets buckets_of_tests = KeyBuckets::of_table(3, 1);
-// Worked out apart from this code: random_bits(3, 1), then the bits of keys 0 and -1.
-static_assert(buckets_of_tests.seed == random_bits(3, 1));
+constexpr KeyBuckets buckets_of_tests = KeyBuckets::of_table(1);
 static_assert(buckets_of_tests.bits(0) != buckets_of_tests.bits(-1));
 static_assert(bucket_capacity(4099, 2) == 2 && bucket_capacity(4099, 3) == 1);
 
@@ -49,6 +47,12 @@ TEST(Admission, IsNamed) {
   for (const char* bad : {"", "count:3", "all:1", "counter", "counter:", "counter:0", "counter:3:0.1", "counter:x",
                           "counter:4294967296", "bloom:3", "bloom:3:0", "bloom:3:1", "bloom:3:nan", "bloom:3:0.1:2"})
     EXPECT_THROW(admission_named(bad), InputError) << bad;
+}
+
+TEST(Eviction, AndAdmissionAreNamedByTheTextThatTheyGive) {
+  for (const char* text : {"all", "counter:3", "bloom:300:0.01", "bloom:2:1e-06"})
+    EXPECT_EQ(text_of(admission_named(text)), text);
+  for (const char* text : {"none", "idle:4000", "l2:0.5", "lru", "lfu"}) EXPECT_EQ(text_of(eviction_named(text)), text);
 }
 
 TEST(Eviction, IsNamed) {

@@ -27,7 +27,7 @@ Keys keys_of(const DynamicTable& table) {
 
 /// Returns the first keys of bucket 0, ascending.
 Keys keys_of_a_bucket(std::size_t count) {
-  const KeyBuckets buckets = KeyBuckets::of_table(initial_rows.seed, 2);
+  const KeyBuckets buckets = KeyBuckets::of_table(2);
   Keys keys;
   for (std::int64_t key = 0; keys.size() < count; ++key)
     if (buckets.bucket(key) == 0) keys.push_back(key);

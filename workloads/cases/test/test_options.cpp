@@ -133,9 +133,38 @@ TEST(Options, TensorTrainsAreSetByThemselves) {
   EXPECT_EQ(options.at("tt.cores"), 4);
   for (const Option& option : workloads::options())
     if (option.group == OptionGroup::of_storage) {
-      EXPECT_TRUE(options.contains(option.name)) << option.name;
+      EXPECT_EQ(options.contains(option.name), option.storage() == "tt") << option.name;
     }
   EXPECT_EQ(changed_options(run, {}).size(), 14U + 1U);  // and storage
+}
+
+TEST(Options, DynamicTablesAreSetByThemselves) {
+  const RunOptions run =
+      with({"storage=dynamic", "capacity=2M", "admit=bloom:3:0.01", "evict=idle:4000", "absent=initial"});
+  for (const Table& table : run.workload.tables) {
+    EXPECT_EQ(table.storage, Storage::dynamic);
+    EXPECT_EQ(table.dynamic, (DynamicRules{{.kind = AdmissionKind::bloom, .uses = 3, .false_positives = 0.01},
+                                           {.kind = EvictionKind::idle, .threshold = 4000.0, .capacity = 2'000'000},
+                                           AbsentRows::initial}));
+  }
+  const auto options = case_options_of(run, {});
+  EXPECT_EQ(options.at("admit"), "bloom:3:0.01");
+  EXPECT_EQ(options.at("evict"), "idle:4000");
+  EXPECT_EQ(options.at("capacity"), 2'000'000);
+  EXPECT_EQ(changed_options(run, {}), (std::vector<std::string>{"storage", "admit", "evict", "capacity", "absent"}));
+  for (const auto& [settings, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"admit=counter:3"}, "no table has storage dynamic; use --storage dynamic"},
+           {{"storage=dynamic", "admit=count:3"}, "did you mean 'counter'?"},
+           {{"storage=dynamic", "evict=lru"}, "eviction 'lru': it needs a capacity"},
+           {{"storage=dynamic", "evict=lru", "capacity=100"}, "'100' is not none or a number of at least 4096"},
+           {{"storage=dynamic", "capacity=5000"}, "a capacity needs an eviction, such as lru"},
+           {{"storage=dynamic", "evict=l2:0.5"}, "use exact=true, sgd, sum pooling and fp32 on the wire"}})
+    try {
+      with(settings);
+      ADD_FAILURE() << settings.back();
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
 }
 
 TEST(Options, ListsAreNumbersWithCommas) {

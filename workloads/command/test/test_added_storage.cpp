@@ -178,7 +178,7 @@ std::unique_ptr<Store> make_halves_store(const ShardLayout& layout, const std::v
   return std::make_unique<HalvesStore>(layout, tables, shards);
 }
 std::int64_t bytes_of_halves(const Table&, std::int64_t columns) { return 2 * 4 * columns; }
-constexpr auto halves = static_cast<Storage>(2);
+constexpr auto halves = static_cast<Storage>(3);
 
 /// The one line.
 const AddedStorage added({{"halves", "two halves of every row", halves}, bytes_of_halves}, {halves, make_halves_store});

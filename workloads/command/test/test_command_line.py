@@ -13,7 +13,8 @@ from program import SHARDMARK, ProgramTest, main, records
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
 TABLES = ("workloads", "planners", "machines", "terms", "skews", "plan-formats", "machine-formats", "results-formats", "spec-keys", "options", "transfers", "exchanges", "value-types", "wire-ids",
           "dedups", "group-balances", "replicated-gradients", "async-modes", "async-orders", "stage-pools", "storages", "poolings", "optimizers",
-          "weight-decays", "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes", "distributions", "dense-models", "id-rules",
+          "weight-decays", "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes",
+          "admissions", "evictions", "absent-rows", "distributions", "dense-models", "id-rules",
           "malformed-lines", "readings", "bounds-checks", "faults", "save-kinds")
 FAULTS = ("lookup", "route", "exchange", "update", "state", "stray_row", "one_replica", "late_step")
 CASE_FIELDS = {"record", "workload", "plan", "options", "changed", "ranks", "threads", "step_ms", "samples_per_s", "phases", "imbalance",

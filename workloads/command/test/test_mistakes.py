@@ -31,7 +31,7 @@ MISTAKES = (
     ("run MY --transfer all", "--transfer all: this command takes one; shardmark compare takes several"),
     ("run MY --wire fp8", "valid: fp32, fp16, bf16, int8"),
     ("run MY --optimizer Adam", "did you mean 'adam'?"),
-    ("run MY --storage tensor-train", "valid: dense, tt"),
+    ("run MY --storage tensor-train", "valid: dense, tt, dynamic"),
     ("run MY --dense DLRM", "did you mean 'dlrm'?"),
     ("run MY --async yes", "valid: off, ids, rows, patched"),
     ("run MY --batch 0", "--batch 0: '0' is not a number of at least 1"),

@@ -59,6 +59,30 @@ class Storages(ProgramTest):
         self.refuses_case("table B", "storage tt", "row_wise", ranks=[2], workload=spec, scale=1, plan=plan(halves))
         self.assertRegex(self.succeeds(self.serial("plan", "show", spec, mixed)).out, r"\nB .* table_wise +1 +1, tt\n")
 
+    def test_dynamic_tables_stand_beside_dense_ones(self):
+        common = {"scale": "1/2000", "batch": 128, "steps": 4, "exchange": "mpi_alltoallv"}
+        outcome, file = self.case(2, "criteo-kaggle", command="compare", storage="dense,dynamic", plan="table_wise,row_wise", **common)
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        cases = {(case["plan"], case["options"]["storage"]): case for case in records(file)[1:]}
+        self.assertEqual(len(cases), 4)
+        for (plan, storage), case in cases.items():
+            self.assertEqual((case["wrong"], "dynamic" in case, case["options"].get("admit")),
+                             (0, storage == "dynamic", "all" if storage == "dynamic" else None), (plan, storage))
+        told = [case["dynamic"] for (_, storage), case in cases.items() if storage == "dynamic"]
+        self.assertEqual(told[0]["rows"], told[1]["rows"])
+        self.assertGreater(told[0]["load"], 0)
+        outcome, file = self.case(4, "criteo-kaggle", storage="dynamic", plan="row_wise", admit="counter:2", evict="lru", capacity="40k",
+                                  **common)
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        self.assertGreater(records(file)[1]["dynamic"]["absent"], 0)
+
+    def test_dynamic_tables_are_refused_where_they_cannot_be(self):
+        common = {"workload": "criteo-kaggle", "scale": "1/2000", "batch": 128, "storage": "dynamic"}
+        for given, words in (({"plan": "data_parallel"}, ["plan data_parallel", "storage dynamic", "table_wise or row_wise"]),
+                             ({"async": "rows"}, ["storage dynamic cannot be prefetched"]),
+                             ({"evict": "lru", "capacity": 4096, "batch": 60000}, ["a step names", "capacity 4096", "use capacity="])):
+            self.refuses_case(*words, ranks=[2], **{**common, **given})
+
     def test_run_says_how_fast_lookups_are_beside_fbtt(self):
         outcome, file = self.case(1, "fbtt", **{key: value for key, value in TRAINS.items() if key != "workload"}, plan="table_wise")
         self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")

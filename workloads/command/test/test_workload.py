@@ -50,7 +50,7 @@ class Keys(ProgramTest):
         keys = self.keys()
         self.assertEqual(keys["tables[].rows"], ["tables[].rows", "whole number", "rows", "required", "rows of the table, before --scale"])
         self.assertEqual(keys["tables[].storage"][1:3], ["choice", "dense"])
-        self.assertTrue(keys["tables[].storage"][3].endswith(": dense, tt"))
+        self.assertTrue(keys["tables[].storage"][3].endswith(": dense, tt, dynamic"))
         self.assertIn("(shardmark list optimizers)", keys["optimizer.name"][-1])
         self.assertIn("keys: those of optimizer", keys["tables[].optimizer"][-1])
 

@@ -31,7 +31,8 @@ class TtStore : public Store {
   std::vector<ShardPart> parts(std::int64_t s) const override {
     std::vector<ShardPart> parts;
     const TensorTrainShape& shape = tt(s).shape;
-    for (int t = 0; t < shape.cores; ++t) parts.push_back({{0, shape.p[t], 1}, 0, shape.slice_elements(t)});
+    for (int t = 0; t < shape.cores; ++t)
+      parts.push_back({placement::RowSet{0, shape.p[t], 1}, 0, shape.slice_elements(t)});
     return parts;
   }
   bool has_parts() const override { return true; }
@@ -82,7 +83,7 @@ std::unique_ptr<Store> make_tt_store(const ShardLayout& layout, const std::vecto
   return std::make_unique<TtStore>(layout, tables, shards);
 }
 
-double tt_bytes_beside(const Table& table) {
+double tt_bytes_beside(const Table& table, std::int64_t /*rows*/, std::int64_t /*columns*/) {
   const Table rows = storage_of(table).cached_rows(table);
   return tt_cache_bytes(table) - placement::stored_bytes(rows, rows.rows, rows.dim);
 }
@@ -96,7 +97,7 @@ bool tt_direction_is_open(const Table& table) {
   return direction == ContractionDirection::automatic;
 }
 
-void set_tt_direction(Table& table, const std::vector<std::int64_t>& rows) {
+void set_tt_direction(Table& table, std::int64_t /*number*/, const std::vector<std::int64_t>& rows) {
   table.tensor_train.direction = ContractionDirection::prefix;
   if (must_be_prefix(table)) return;
   const TensorTrainShape shape = tensor_train_shape(table);

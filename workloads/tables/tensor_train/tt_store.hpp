@@ -13,7 +13,7 @@ std::unique_ptr<Store> make_tt_store(const ShardLayout& layout, const std::vecto
                                      const std::vector<std::int64_t>& shards);
 
 /// Returns the bytes of what the cache of a table keeps beside its rows and their state: which rows they are.
-double tt_bytes_beside(const Table& table);
+double tt_bytes_beside(const Table& table, std::int64_t rows, std::int64_t columns);
 
 /// Returns the bytes of what a step makes for lookups in a table and their update, beside the ids, vectors and
 /// gradients that any table has: the tree of prefixes, twice, contracted rows and their gradients, products between
@@ -25,7 +25,7 @@ double tt_step_bytes(const Table& table, double ids, double distinct);
 /// be: slices that round stochastically are contracted from the first core on.
 bool tt_direction_is_open(const Table& table);
 /// Sets the direction that takes fewer flops for some distinct rows, ascending.
-void set_tt_direction(Table& table, const std::vector<std::int64_t>& rows);
+void set_tt_direction(Table& table, std::int64_t number, const std::vector<std::int64_t>& rows);
 
 /// Returns the number of steps after which the cache of a table holds rows: those of its first choice.
 std::int64_t steps_until_tt_is_warm(const Table& table);

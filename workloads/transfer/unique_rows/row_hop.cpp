@@ -40,7 +40,7 @@ RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables
                       .dim = layout.dim_of(*slot),
                       .first_key = keys});
     key_bounds.push_back(keys);
-    keys += slot->rows.count();
+    keys += slot->rows.most_places();
     largest_dim = std::max(largest_dim, shards.back().dim);
   }
   first_keys = kernels::array_of(Execution(), key_bounds, "shardmark::row_shard_keys");
@@ -49,11 +49,18 @@ RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables
   for (const std::int64_t s : strips) {
     const Strip& strip = layout.strips[s];
     std::vector<kernels::OwnedRows> rows;
+    std::optional<KeyBuckets> buckets;
     for (const std::int64_t slot : strip.slots)
-      if (const placement::RowSet& held = slot_of(slot).rows; held.count() > 0)
+      if (const placement::HeldRows& held = slot_of(slot).rows; held.count() > 0) {
         rows.push_back({held.begin - strip.hot_rows, held.end - strip.hot_rows, held.stride,
                         numbers.at(key_of(strip, slot_of(slot)))});
-    partition.add_strip(strip.feature, tables[table_of(strip)].rows - strip.hot_rows, rows);
+        buckets = held.buckets;
+      }
+    const std::int64_t rows_of_strip = tables[table_of(strip)].rows - strip.hot_rows;
+    if (buckets)
+      partition.add_strip_of_buckets(strip.feature, rows_of_strip, rows, *buckets);
+    else
+      partition.add_strip(strip.feature, rows_of_strip, rows);
   }
   owners = kernels::row_owners(Execution(), partition);
 }

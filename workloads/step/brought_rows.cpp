@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workloads/step/brought_rows.hpp"
+
+#include "kernels/route/bag_lengths.hpp"
+#include "reference/storage.hpp"
+
+namespace shardmark::workloads {
+
+BroughtRows::BroughtRows(const ShardedTables& tables, const ShardLayout& layout, const std::vector<KeyedShard>& shards,
+                         std::int64_t keys)
+    : tables_(tables), shards_(shards), key_bound_(keys) {
+  std::vector<bool> read(tables.tables().size());
+  for (std::size_t f = 0; f < layout.served.size(); ++f)
+    if (layout.served[f]) read[tables.features()[f].table] = true;
+  std::vector<std::int64_t> first_keys;
+  for (std::size_t s = 0; s < shards.size(); ++s) {
+    const std::int64_t table = layout.shards[shards[s].shard].table;
+    if (read[table] && storage_of(tables.tables()[table]).comes_and_goes) brought_.push_back(s);
+    first_keys.push_back(shards[s].first_key);
+  }
+  if (!any()) return;
+  first_keys_ = kernels::array_of(Execution(), first_keys, "shardmark::first_keys");
+  no_shift_ = kernels::array_of(Execution(), std::vector<std::int64_t>(shards.size()), "shardmark::no_shift");
+  first_keys.push_back(keys);
+  segments_ = kernels::ShardSegments<Execution>(first_keys);
+}
+
+void BroughtRows::bring(std::int64_t step, const ConstDeviceArray<kernels::GradientBlock>& blocks, const BagIds& bags,
+                        std::int64_t count, DeviceScratch<std::int64_t>& keys, DeviceScratch<std::int64_t>& numbers,
+                        kernels::UniqueRowsWorkspace<Execution>& workspace) {
+  if (!any()) return;
+  const Execution exec;
+  const auto ids = static_cast<std::int64_t>(bags.ids.extent(0));
+  const auto of_ids = keys.first(ids), numbers_of_ids = numbers.first(ids);
+  kernels::expand_positions(exec, blocks, ConstDeviceArray<std::int64_t>(bags.offsets), bags.ids, of_ids,
+                            numbers_of_ids);
+  const auto unique = kernels::unique_rows<Execution>(exec, part(of_ids, 0, count), key_bound_, workspace);
+  const std::vector<std::int64_t>& begins = segments_(unique);
+  const auto distinct = distinct_.first(begins.back()), places = places_.first(begins.back());
+  segments_.list_ids(unique, 0, distinct);
+  Kokkos::deep_copy(exec, places, distinct);
+  for (const std::size_t s : brought_) {
+    const std::int64_t shard = shards_[s].shard;
+    tables_.store_of(shard).bring(shard, step, part(distinct, begins[s], begins[s + 1]),
+                                  part(places, begins[s], begins[s + 1]));
+  }
+  const auto number = part(numbers_of_ids, 0, count);
+  kernels::invert_unique_rows<Execution>(exec, unique, first_keys_, no_shift_, number);
+  kernels::take<Execution>(exec, places, number, part(bags.ids, 0, count));
+}
+
+void BroughtRows::end(std::int64_t step) const {
+  for (const std::size_t s : brought_) tables_.store_of(shards_[s].shard).end(shards_[s].shard, step);
+}
+
+}  // namespace shardmark::workloads

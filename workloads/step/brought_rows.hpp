@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/route/expand_positions.hpp"
+#include "kernels/sort/shard_segments.hpp"
+#include "workloads/tables/sharded_tables.hpp"
+
+namespace shardmark::workloads {
+
+/// Brings the rows of a step of tables whose rows come and go (Store::bring): finds each distinct key once, and lets
+/// its place stand for it in all ids of the step, for the lookup and the update alike.
+class BroughtRows {
+ public:
+  /// shards: those that hold parts of tables, which have `keys` keys; layout: of a group, whose tables alone are
+  /// brought. All outlive the object.
+  BroughtRows(const ShardedTables& tables, const ShardLayout& layout, const std::vector<KeyedShard>& shards,
+              std::int64_t keys);
+
+  /// Returns whether any table of the group is one of these.
+  bool any() const { return !brought_.empty(); }
+
+  /// Replaces the first `count` of the ids, keys until now, by the places of their rows in step `step`. blocks: of all
+  /// bags; keys, numbers: room for all ids. Waits for the device.
+  void bring(std::int64_t step, const ConstDeviceArray<kernels::GradientBlock>& blocks, const BagIds& bags,
+             std::int64_t count, DeviceScratch<std::int64_t>& keys, DeviceScratch<std::int64_t>& numbers,
+             kernels::UniqueRowsWorkspace<Execution>& workspace);
+  /// Ends the step.
+  void end(std::int64_t step) const;
+
+ private:
+  const ShardedTables& tables_;
+  std::vector<std::size_t> brought_;  ///< places in shards_
+  std::vector<KeyedShard> shards_;
+  std::int64_t key_bound_;
+  ConstDeviceArray<std::int64_t> first_keys_, no_shift_;
+  kernels::ShardSegments<Execution> segments_;
+  DeviceScratch<std::int64_t> distinct_{"shardmark::brought_keys"}, places_{"shardmark::brought_places"};
+};
+
+}  // namespace shardmark::workloads
