@@ -35,7 +35,7 @@ Json facts_of(const Table& table) {
 Json options_of(const RunOptions& run) {
   Json values = Json::object();
   for (const Option& option : options()) {
-    const bool of_ids = option.name.starts_with("ids.");
+    const bool of_ids = option.group == OptionGroup::ids;
     const bool others = option.name == "batch" || option.name == "seed" || option.name == "exact" ||
                         option.name == "dense" || option.name == "id_rule" || option.name == "min_count";
     if ((of_ids || others) && has_use(option, run)) values[option.name] = option.get(run, Case{});
@@ -101,9 +101,9 @@ void require_same_run(const Json& there, const Json& here, const std::string& ch
   for (const Json& table : there.at("tables"))
     if (named(here.at("tables"), table["name"]) == nullptr)
       refuse(fmt::format("table {} is not here", table["name"].get<std::string>()));
+  if (there.at("features") != here.at("features")) refuse("its features are others");
   for (const char* what : {"dense", "options"})
     if (const std::string text = difference(there.at(what), here.at(what)); !text.empty()) refuse(text);
-  if (there.at("features") != here.at("features")) refuse("its features are others");
 }
 
 void require_checkpoints(const RunOptions& options, const placement::Plan& plan) {

@@ -133,6 +133,7 @@ class SavedRuns(ProgramTest):
         self.refuses_case("no folder; name one that --save wrote", ranks=(1,), restore="nowhere", **EXACT)
         self.refuses_case("--save-every 3: nothing is saved; use --save FOLDER", ranks=(1,), save_every=3)
         self.refuses_case("nothing is saved", ranks=(1,), set="fault=crash@3")
+        self.refuses_case("overlap law there and 0.5 here", ranks=(1,), restore=self.saved, overlap=0.5, **EXACT)
         self.refuses_case("keys of storage dynamic are not saved yet", ranks=(2,), save="here", storage="dynamic", train=2)
         self.refuses_case("--save-kind changes: nothing is saved", ranks=(1,), save_kind="changes")
         outcome, _ = self.case(1, command="compare", plan="table_wise,row_wise", save=self.new_path(), **EXACT)
