@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/device_chunks.hpp"
 #include "kernels/update/row_gradients.hpp"
 #include "reference/optimizer.hpp"
 #include "reference/value_type.hpp"
@@ -26,7 +27,8 @@ struct UpdateShard {
   const std::int64_t* row_numbers = nullptr;
 
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t number(std::int64_t row) const {
-    return row_numbers == nullptr ? row_begin + row * row_stride : row_numbers[row];
+    return row_numbers == nullptr ? row_begin + row * row_stride
+                                  : device::load_read_only_as<std::int64_t>(row_numbers + row);
   }
 };
 
