@@ -27,8 +27,7 @@ struct UpdateShard {
   const std::int64_t* row_numbers = nullptr;
 
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t number(std::int64_t row) const {
-    return row_numbers == nullptr ? row_begin + row * row_stride
-                                  : device::load_read_only_as<std::int64_t>(row_numbers + row);
+    return row_numbers == nullptr ? row_begin + row * row_stride : device::read_only(row_numbers + row);
   }
 };
 

@@ -77,13 +77,15 @@ Option above_zero(Option option, std::string_view rule) {
   return option;
 }
 
+constexpr std::string_view drift_values = "none, or a share from 0 to 1 and a number of batches, such as 0.1/8";
+
 /// Makes --drift SHARE/BATCHES.
 Option drift() {
   Option option =
       option_of(OptionGroup::ids, "drift",
                 "share of the ids that exchange their rows, hot or not, and every how many batches", &IdSpec::shift);
   option.value_name = "SHARE/N";
-  option.valid = "none, or a share from 0 to 1 and a number of batches, such as 0.1/8";
+  option.valid = drift_values;
   option.number.reset();
   option.examples = {"none", "0.1/8", "0.5/1"};
   option.set = [](RunOptions& run, Case&, const std::string& text) {
@@ -91,12 +93,11 @@ Option drift() {
     drift = {};
     if (text == "none") return;
     const std::size_t slash = text.find('/');
-    const auto share = number_in<double>(std::string_view(text).substr(0, slash));
-    const auto every = slash == text.npos ? std::nullopt : whole_number_in(text.substr(slash + 1));
-    if (!share || !every || !(*share >= 0.0 && *share <= 1.0) || *every < 1)
-      throw InputError(
-          fmt::format("'{}' is not none, or a share from 0 to 1 and a number of batches, such as 0.1/8", text));
-    drift = {*share, *every};
+    const double share = number_in<double>(std::string_view(text).substr(0, slash)).value_or(-1.0);
+    const std::int64_t every = slash == text.npos ? 0 : whole_number_in(text.substr(slash + 1)).value_or(0);
+    if (!(share >= 0.0 && share <= 1.0) || every < 1)
+      throw InputError(fmt::format("'{}' is not {}", text, drift_values));
+    drift = {share, every};
   };
   option.get = [](const RunOptions& run, const Case&) {
     const Drift& drift = run.workload.ids.drift;
