@@ -59,6 +59,12 @@ std::string longer(const CaseRecord& record) {
   return "by --seconds or --steps";
 }
 
+/// Returns what the command called the workload, such as "my.json"; its name where the command does not begin with it.
+std::string workload_typed(const Findings& f) {
+  const std::string typed = text_at(f.environment, "/arguments/2");
+  return typed == "unknown" || typed.starts_with('-') ? f.best().workload : typed;
+}
+
 }  // namespace
 
 Advice if_build_is_slow(const Findings& f) {
@@ -82,7 +88,7 @@ Advice if_threads_exceed_cores(const Findings& f) {
 
 Advice if_one_plan_was_measured(const Findings& f) {
   if (differs(f, "plan")) return {};
-  return fmt::format("compare it with other plans in one run: shardmark compare {}", f.best().workload);
+  return fmt::format("compare it with other plans in one run: shardmark compare {}", workload_typed(f));
 }
 
 Advice if_intervals_are_wide(const Findings& f) {

@@ -55,6 +55,16 @@ const std::vector<Situation> situations{
        for (Json& rank : m.environment["ranks"]) rank["threads"] = 3;
      }},
     {"one plan", "shardmark compare criteo-kaggle", [](Measured& m) { m.cases.pop_back(); }},
+    {"one plan", "shardmark compare my.json",
+     [](Measured& m) {
+       m.cases.pop_back();
+       m.environment["arguments"] = {"shardmark", "run", "my.json"};
+     }},
+    {"one plan", "shardmark compare criteo-kaggle",
+     [](Measured& m) {
+       m.cases.pop_back();
+       m.environment["arguments"] = {"shardmark", "run", "--batch", "4096", "my.json"};
+     }},
     {"wide intervals", "--seconds 20 (now 5): intervals are ± 10 % wide",
      [](Measured& m) {
        m.cases[0].step_ms = step_time({27.0, 28.0, 30.0, 30.0, 32.0, 33.0});
