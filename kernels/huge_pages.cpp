@@ -25,7 +25,7 @@ void advise_huge_pages([[maybe_unused]] void* pointer, [[maybe_unused]] std::int
 double huge_page_share(const void* pointer, std::int64_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
   const std::uintptr_t end = begin + static_cast<std::uintptr_t>(bytes);
-  double covered = 0, in_range = 0;
+  double covered = 0, present = 0, in_range = 0;
   std::ifstream smaps("/proc/self/smaps");
   for (std::string line; std::getline(smaps, line);) {
     unsigned long long first = 0, last = 0, kilobytes = 0;
@@ -35,11 +35,12 @@ double huge_page_share(const void* pointer, std::int64_t bytes) {
       in_range = low < high ? static_cast<double>(high - low) / static_cast<double>(last - first) : 0;
     } else if (in_range > 0 && std::sscanf(line.c_str(), "%31[A-Za-z_]: %llu kB", name, &kilobytes) == 2) {
       const std::string_view field = name;
-      if (field == "AnonHugePages" || field == "Shared_Hugetlb" || field == "Private_Hugetlb")
-        covered += in_range * 1024 * static_cast<double>(kilobytes);
+      const bool reserved = field == "Shared_Hugetlb" || field == "Private_Hugetlb";  // none of Rss
+      if (reserved || field == "AnonHugePages") covered += in_range * static_cast<double>(kilobytes);
+      if (reserved || field == "Rss") present += in_range * static_cast<double>(kilobytes);
     }
   }
-  return bytes > 0 ? std::min(1.0, covered / static_cast<double>(bytes)) : 0;
+  return present > 0 ? std::min(1.0, covered / present) : 0;
 }
 
 }  // namespace shardmark::kernels

@@ -22,9 +22,9 @@ void advise_huge_pages(const View& view) {
     advise_huge_pages(view.data(), static_cast<std::int64_t>(view.size() * sizeof(typename View::value_type)));
 }
 
-/// Returns the share in [0, 1] of the bytes of [pointer, pointer + bytes) that lie in huge pages, transparent or
-/// reserved (hugetlbfs); a mapping that only overlaps the range counts in proportion. Source: /proc/self/smaps; 0
-/// without it.
+/// Returns the share in [0, 1] that huge pages, transparent or reserved (hugetlbfs), have of the memory behind
+/// [pointer, pointer + bytes): of what was touched, as room that was not has no pages yet. A mapping that only overlaps
+/// the range counts in proportion. Source: /proc/self/smaps; 0 without it, and where nothing was touched.
 double huge_page_share(const void* pointer, std::int64_t bytes);
 
 /// Returns that of a Kokkos array; 1 where the memory is not the host's, whose pages are large.
