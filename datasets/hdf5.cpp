@@ -122,6 +122,7 @@ void write_attribute_of(const File& file, const std::string& object, const std::
 /// Returns the type in files of the numbers of a row; that in memory is the same on the little-endian machines that we
 /// run on.
 Handle row_type(RowElement type) {
+  if (type == RowElement::int32) return {H5Tcopy(H5T_STD_I32LE), H5Tclose};
   if (type == RowElement::int64) return {H5Tcopy(H5T_STD_I64LE), H5Tclose};
   Handle handle(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
   if (type == RowElement::fp32) return handle;

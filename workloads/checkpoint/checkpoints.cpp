@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -130,9 +129,7 @@ std::pair<std::int64_t, std::int64_t> Checkpoints::restore_one(const datasets::C
     std::vector<std::int64_t> listed;
     comm::agree(comm_, [&] {
       if (own.count > 0) reader.read(own, rows);
-      if (!manifest.parent || own.count == 0) return;
-      listed.resize(static_cast<std::size_t>(own.count));
-      std::memcpy(listed.data(), rows.front().data(), rows.front().size());
+      if (manifest.parent && own.count > 0) listed = row_numbers(layout.arrays[own.array].fields.front(), rows.front());
     });
     comm::Gathered<std::int64_t> lists;
     if (manifest.parent) lists = comm::all_gather(comm_, std::span<const std::int64_t>(listed));

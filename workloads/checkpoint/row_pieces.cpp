@@ -177,7 +177,8 @@ const datasets::SavedRows& BlockExchange::collect(const std::vector<RoundRows>& 
   }
   const datasets::SavedRange& range = ranges[own].range;
   if (range.count > 0) datasets::make_room(layout_.arrays[range.array], range.count, rows_);
-  if (!ranges[own].listed.empty()) std::ranges::copy(std::as_bytes(ranges[own].listed), rows_.front().begin());
+  if (!ranges[own].listed.empty())
+    put_row_numbers(layout_.arrays[range.array].fields.front(), ranges[own].listed, rows_.front());
   for (const Piece& piece : pieces[own]) {
     if (piece.cells.rank != own) continue;
     const StoredRows stored = held.read(layout_of(own), piece.cells, piece.first, piece.count);

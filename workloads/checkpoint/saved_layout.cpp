@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "reference/error.hpp"
 #include "reference/storage.hpp"
@@ -102,7 +103,7 @@ SavedLayout SavedLayout::of_arrays(const datasets::Manifest& manifest, const std
   some.layouts.clear();
   for (const datasets::SavedArray& array : manifest.arrays) {
     const auto found = std::ranges::find(arrays, array.path, &datasets::SavedArray::path);
-    if (found == arrays.end() || (manifest.parent && array.fields != with_row_numbers(found->fields)))
+    if (found == arrays.end() || (manifest.parent && array.fields != with_row_numbers(*found)))
       refuse(fmt::format("has array {}", array.path));
     some.layouts.push_back(layouts[static_cast<std::size_t>(found - arrays.begin())]);
   }
@@ -115,17 +116,41 @@ SavedLayout SavedLayout::of_rows(std::vector<std::vector<std::int64_t>> rows) co
   some.layouts.clear();
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     if (rows[a].empty()) continue;
-    some.arrays.push_back(
-        datasets::saved_array(arrays[a].path, std::ssize(rows[a]), with_row_numbers(arrays[a].fields)));
+    some.arrays.push_back(datasets::saved_array(arrays[a].path, std::ssize(rows[a]), with_row_numbers(arrays[a])));
     some.layouts.push_back(layouts[a]);
     some.listed.push_back(std::move(rows[a]));
   }
   return some;
 }
 
-std::vector<datasets::SavedField> with_row_numbers(std::vector<datasets::SavedField> fields) {
-  fields.insert(fields.begin(), {"row", datasets::hdf5::RowElement::int64, 1});
+std::vector<datasets::SavedField> with_row_numbers(const datasets::SavedArray& all) {
+  using datasets::hdf5::RowElement;
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  std::vector<datasets::SavedField> fields = all.fields;
+  fields.insert(fields.begin(), {"row", all.rows <= most ? RowElement::int32 : RowElement::int64, 1});
   return fields;
+}
+
+void put_row_numbers(const datasets::SavedField& field, std::span<const std::int64_t> rows,
+                     std::span<std::byte> bytes) {
+  if (field.type == datasets::hdf5::RowElement::int64) {
+    std::ranges::copy(std::as_bytes(rows), bytes.begin());
+    return;
+  }
+  const std::vector<std::int32_t> narrow(rows.begin(), rows.end());
+  std::ranges::copy(std::as_bytes(std::span(narrow)), bytes.begin());
+}
+
+std::vector<std::int64_t> row_numbers(const datasets::SavedField& field, std::span<const std::byte> bytes) {
+  const std::size_t count = bytes.size() / static_cast<std::size_t>(field.bytes());
+  std::vector<std::int64_t> rows(count);
+  if (field.type == datasets::hdf5::RowElement::int64) {
+    std::memcpy(rows.data(), bytes.data(), bytes.size());
+    return rows;
+  }
+  std::vector<std::int32_t> narrow(count);
+  std::memcpy(narrow.data(), bytes.data(), bytes.size());
+  return {narrow.begin(), narrow.end()};
 }
 
 std::vector<std::vector<datasets::SavedRange>> block_shares(const std::vector<datasets::SavedArray>& arrays,

@@ -63,8 +63,12 @@ struct SavedLayout {
   SavedLayout of_rows(std::vector<std::vector<std::int64_t>> rows) const;
 };
 
-/// Returns the fields of an array of listed rows.
-std::vector<datasets::SavedField> with_row_numbers(std::vector<datasets::SavedField> fields);
+/// Returns the fields of some rows of an array: their numbers, which go before its own, have 4 bytes where all fit.
+std::vector<datasets::SavedField> with_row_numbers(const datasets::SavedArray& all);
+
+/// Writes numbers of rows as the field has them in files, and reads them.
+void put_row_numbers(const datasets::SavedField& field, std::span<const std::int64_t> rows, std::span<std::byte> bytes);
+std::vector<std::int64_t> row_numbers(const datasets::SavedField& field, std::span<const std::byte> bytes);
 
 /// Cuts arrays into a share for each rank: whole blocks, in their order, of about the same bytes.
 std::vector<std::vector<datasets::SavedRange>> block_shares(const std::vector<datasets::SavedArray>& arrays, int ranks);
