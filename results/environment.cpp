@@ -21,6 +21,12 @@ Json recorded_environment() {
   return variables;
 }
 
+}  // namespace
+
+std::string utc_time(std::chrono::system_clock::time_point time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
+
 Json build_json() {
   const BuildInfo& build = build_info();
   return {
@@ -31,12 +37,6 @@ Json build_json() {
       {"flags", build.flags},
       {"type", build.type},
   };
-}
-
-}  // namespace
-
-std::string utc_time(std::chrono::system_clock::time_point time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
 Json environment_record(const RunContext& context) {

@@ -65,6 +65,9 @@ struct RunContext {
 /// Returns the time as "2026-11-21T06:12:00Z".
 std::string utc_time(std::chrono::system_clock::time_point time = std::chrono::system_clock::now());
 
+/// Returns {"version", "git_hash", "dirty", "compiler", "flags", "type"} of this program.
+nlohmann::ordered_json build_json();
+
 /// Returns the first line of a results file, {"record": "environment", ...}; docs/record.md states each field.
 nlohmann::ordered_json environment_record(const RunContext& context);
 

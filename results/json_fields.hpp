@@ -21,15 +21,17 @@ namespace shardmark::results {
 /// by its path.
 class Fields {
  public:
-  Fields(const nlohmann::ordered_json& json, std::string origin, std::string path = "")
-      : json_(json), origin_(std::move(origin)), path_(std::move(path)) {
+  /// advice: what there is to do where a field is wrong.
+  Fields(const nlohmann::ordered_json& json, std::string origin, std::string path = "",
+         std::string_view advice = "measure again")
+      : json_(json), origin_(std::move(origin)), path_(std::move(path)), advice_(advice) {
     if (!json_.is_object()) fail(path_.empty() ? "the record" : path_.substr(0, path_.size() - 1), "an object");
   }
 
   const nlohmann::ordered_json& at(const std::string& name) const {
     const auto member = json_.find(name);
     if (member == json_.end())
-      throw InputError(fmt::format("{}: the record lacks '{}{}'; measure again", origin_, path_, name));
+      throw InputError(fmt::format("{}: the record lacks '{}{}'; {}", origin_, path_, name, advice_));
     return *member;
   }
 
@@ -37,7 +39,7 @@ class Fields {
     std::string path = path_ + name + '.';
     std::ranges::replace_if(
         path, [](unsigned char c) { return c < ' '; }, '?');  // messages stay on one line
-    return {at(name), origin_, std::move(path)};
+    return {at(name), origin_, std::move(path), advice_};
   }
 
   std::string text(const std::string& name) const {
@@ -81,7 +83,7 @@ class Fields {
   }
 
   [[noreturn]] void fail(const std::string& what, std::string_view expected) const {
-    throw InputError(fmt::format("{}: {} is not {}; measure again", origin_, what, expected));
+    throw InputError(fmt::format("{}: {} is not {}; {}", origin_, what, expected, advice_));
   }
 
  private:
@@ -101,6 +103,7 @@ class Fields {
   const nlohmann::ordered_json& json_;
   std::string origin_;
   std::string path_;
+  std::string_view advice_;
 };
 
 }  // namespace shardmark::results

@@ -45,6 +45,17 @@ std::optional<double> rank_correlation(std::span<const double> a, std::span<cons
   return correlation(mean_ranks(a), mean_ranks(b));
 }
 
+double share_within(std::span<const PredictedTime> times, double most_error) {
+  if (times.empty()) throw std::invalid_argument("a share is one of some times");
+  const auto within =
+      std::ranges::count_if(times, [&](const auto& time) { return std::abs(time.error()) <= most_error; });
+  return static_cast<double>(within) / static_cast<double>(times.size());
+}
+
+bool same_order(const PredictedTime& a, const PredictedTime& b) {
+  return (a.predicted <=> b.predicted) == (a.measured <=> b.measured);
+}
+
 PredictionQuality prediction_quality(std::span<const PredictedTime> times) {
   if (times.empty() || !std::ranges::all_of(times, is_time, &PredictedTime::measured) ||
       !std::ranges::all_of(times, is_time, &PredictedTime::predicted))

@@ -25,6 +25,17 @@ struct PredictionQuality {
   double regret = 0.0;                     ///< measured time of that case / the least measured - 1
 };
 
+/// This is the error within which a prediction is counted as right where nobody states another.
+inline constexpr double usual_claim = 0.25;
+
+/// Returns the share of the times whose error is at most so much, over or under. Throws std::invalid_argument when
+/// there are no times.
+double share_within(std::span<const PredictedTime> times, double most_error);
+
+/// Returns whether two cases were predicted in the order in which they were measured: the same one takes longer, or
+/// both take as long.
+bool same_order(const PredictedTime& a, const PredictedTime& b);
+
 /// Rates the predictions. Throws std::invalid_argument when there are no times, or one is not positive and finite.
 PredictionQuality prediction_quality(std::span<const PredictedTime> times);
 

@@ -30,6 +30,18 @@ TEST(PredictionQuality, RegretIsOfTheCaseThatWasLikedBest) {
   EXPECT_EQ(quality.regret, 0.25);
 }
 
+TEST(PredictionQuality, ErrorsAreWithinAShareOverAndUnder) {
+  const std::vector<PredictedTime> times{{125, 100}, {75, 100}, {126, 100}, {74, 100}};
+  EXPECT_EQ(share_within(times, 0.25), 0.5);
+}
+
+TEST(PredictionQuality, TheSignIsRightWhereTheSameOfTwoTakesLonger) {
+  EXPECT_TRUE(same_order({9, 5}, {8, 4}));
+  EXPECT_FALSE(same_order({8, 5}, {9, 4}));
+  EXPECT_FALSE(same_order({8, 5}, {8, 4}));
+  EXPECT_TRUE(same_order({8, 5}, {8, 5}));
+}
+
 /// A model that cannot tell cases apart is not rewarded for the luck of their order.
 TEST(PredictionQuality, AmongEqualPredictionsTheSlowestCaseCounts) {
   for (const auto& times : {std::vector<PredictedTime>{{3, 4}, {3, 5}, {9, 9}}, {{3, 5}, {3, 4}, {9, 9}}})

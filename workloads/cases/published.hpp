@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace shardmark::workloads {
 
@@ -18,6 +19,7 @@ struct PublishedStep {
       false;                 ///< each rank was given the ids of its tables, of all samples: nothing is exchanged for it
   double evaluations = 0.0;  ///< batches that were evaluated in the time of a step: forward passes besides
   bool used = false;         ///< to choose a constant of the machine: no hold-out
+  std::vector<std::string> settings = {};  ///< KEY=VALUE of the options that it ran with, as of --set
 };
 
 /// Is what others published of a lookup: the time of its forward, backward and update in a benchmark of embeddings

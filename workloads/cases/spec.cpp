@@ -68,12 +68,17 @@ void keys_of(Keys& keys, IdSpec& ids) {
 
 void keys_of(Keys& keys, PublishedStep& step) {
   keys.must("machine", step.machine, "a described machine (shardmark list machines)");
+  keys_of_run(keys, step);
+}
+
+void keys_of_run(Keys& keys, PublishedStep& step) {
   keys.must("ranks", step.ranks, "ranks that it was measured on", "ranks");
   keys.at_least(1, "ranks", step.ranks);
   keys.must("plan", step.plan, "planner that makes their plan");
   keys.must("ms", step.ms, "time of a whole step, the dense part included", "ms");
   keys.not_negative("ms", step.ms);
   keys.must("source", step.source, "who published it, and what was run");
+  keys.unless({}, "set", step.settings, "options that it ran with, KEY=VALUE as of --set");
   keys.unless(false, "ids_at_owners", step.ids_at_owners, "ids were at their owners: input_dist exchanges nothing");
   keys.unless(0.0, "evaluations", step.evaluations, "batches that were evaluated in the time of a step", "batches");
   keys.not_negative("evaluations", step.evaluations);

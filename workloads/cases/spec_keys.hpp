@@ -16,6 +16,7 @@
 
 #include "reference/number.hpp"
 #include "reference/table.hpp"
+#include "workloads/cases/published.hpp"
 #include "workloads/cases/spec_key.hpp"
 
 namespace shardmark::workloads::spec_keys {
@@ -197,7 +198,8 @@ class Keys {
   [[noreturn]] void fail_unknown(const std::string& key, const std::vector<std::string_view>& valid) const {
     const std::string meant = suggestion(key, valid);
     fail(key, fmt::format("unknown key \"{}\"; {}", key,
-                          meant.empty() ? "shardmark list spec-keys has them all" : meant.substr(0, meant.size() - 1)));
+                          meant.empty() ? fmt::format("valid: {}", fmt::join(valid, ", "))
+                                        : meant.substr(0, meant.size() - 1)));
   }
 
   /// Reports a key that is missing; one that is there and was probably meant to be it is named instead.
@@ -324,5 +326,8 @@ class Keys {
   std::vector<std::string> known_;  ///< all keys of the object
   std::vector<SpecKey> described_;
 };
+
+/// Names the keys of a published step but that of its machine.
+void keys_of_run(Keys& keys, PublishedStep& step);
 
 }  // namespace shardmark::workloads::spec_keys

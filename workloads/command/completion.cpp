@@ -43,8 +43,9 @@ std::vector<Words> words_of(const CLI::App& program) {
 std::string list_of(std::string_view flag) {
   for (const Option& option : options())
     if (option.flag() == flag && !option.values.empty()) return option.list_name();
-  if (flag == "--plan" || flag == "--plan") return "planners";
+  if (flag == "--plan") return "planners";
   if (flag == "--machine") return "machines";
+  if (flag == "--published") return "published";
   if (flag == "--skew") return "skews";
   if (flag == "--workload") return "workloads";
   return "";

@@ -17,6 +17,7 @@
 #include "results/json_text.hpp"
 #include "results/results_table.hpp"
 #include "workloads/cases/option_table.hpp"
+#include "workloads/cases/published_file.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/cases/spec_key.hpp"
 #include "workloads/command/command.hpp"
@@ -46,6 +47,13 @@ void print_workloads() {
 void print_machines() {
   for (const std::string& name : placement::described_machines())
     fmt::print("  {:<26} {}\n", name, placement::named_machine(name).source);
+}
+
+void print_published() {
+  for (const std::string& name : builtin_published()) {
+    const PublishedFile file = load_published(name);
+    fmt::print("  {:<26} {}{}{}\n", name, file.title, file.notice.empty() ? "" : "; ", file.notice);
+  }
 }
 
 void print_terms() {
@@ -105,6 +113,7 @@ std::vector<Listing> listings() {
       {"workloads", "tables, features and batches", print_workloads},
       {"planners", "which rank owns what", print_planners},
       {"machines", "described ones, for shardmark predict", print_machines},
+      {"published", "steps that others published, for shardmark predict --published", print_published},
       {"terms", "what a machine file gives the seconds of", print_terms},
       {"skews", "shapes of traffic for shardmark exchange", [] { print_choices(placement::skews); }},
       {"plan-formats", "plan files that can be written", [] { print_choices(placement::plan_formats); }},

@@ -7,10 +7,14 @@
 
 #include "comm/placement/cost/machine_file.hpp"
 #include "reference/error.hpp"
+#include "reference/output_file.hpp"
+#include "results/prediction_quality.hpp"
 #include "workloads/command/case_arguments.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/machine_options.hpp"
 #include "workloads/command/predict/predict_page.hpp"
+#include "workloads/command/predict/published_page.hpp"
+#include "workloads/command/predict/registration.hpp"
 #include "workloads/command/quantity.hpp"
 
 namespace shardmark::workloads {
@@ -22,17 +26,17 @@ struct PredictArguments {
   MachineOptions machine;
   std::optional<std::uint64_t> memory;
   std::string scaling = std::string(scaling_choices.front().name);
-  bool published = false;
+  const CLI::Option* published = nullptr;
+  std::vector<std::string> published_files;  ///< of it; without any an empty text, or none
   std::string format = std::string(prediction_formats.front().name);
+  std::string registered;  ///< file; empty: none
+  std::string within = fmt::format("{:g}%", 100.0 * results::usual_claim);
 };
 
 PredictedCases cases_of(const PredictArguments& arguments) {
-  PredictedCases cases;
-  cases.options.workload = load_workload(arguments.of_case.workload);
-  std::vector<Case> config{Case{}};
-  set_options(cases.options, config, arguments.of_case.given());
-  cases.options = with_storage(cases.options, config.front().storage);
-  cases.config = config.front();
+  RunOptions options;
+  options.workload = load_workload(arguments.of_case.workload);
+  PredictedCases cases = cases_with(std::move(options), arguments.of_case.given());
   if (cases.options.workload.tables.empty())
     throw InputError(cases.options.workload.name + ": the workload has no tables to predict");
   cases.ranks = arguments.ranks;
@@ -45,23 +49,38 @@ PredictedCases cases_of(const PredictArguments& arguments) {
   return cases;
 }
 
-void predict(const PredictArguments& arguments) {
-  PredictedCases cases = cases_of(arguments);
-  const MachineOptions& given = arguments.machine;
-  if (arguments.published &&
-      (!given.links.empty() || !given.latency.empty() || given.ranks_per_node || arguments.memory))
-    throw InputError(
-        "--published predicts for the machines of those who published; leave out --links, --latency, --ranks-per-node "
-        "and --memory");
-  if (arguments.published) {
-    fmt::print("{}", published_text(std::move(cases)));
+/// Prints what was published of the workload, or of each file.
+void print_published_steps(const PredictArguments& arguments) {
+  std::vector<std::string> files = arguments.published_files;
+  std::erase(files, "");
+  const std::string& workload = arguments.of_case.workload;
+  if (files.empty()) {
+    fmt::print("{}", published_text(load_workload(workload), arguments.of_case.given()));
     return;
   }
+  if (!workload.empty())
+    throw InputError(
+        fmt::format("--published {}: the file says which workloads; leave out {}", files.front(), workload));
+  std::string text;
+  for (const std::string& file : files) text += published_file_text(file, arguments.of_case.given());
+  fmt::print("{}", text);
+}
+
+void predict(const PredictArguments& arguments) {
+  const bool of_files = std::ranges::any_of(arguments.published_files, [](const auto& file) { return !file.empty(); });
+  if (arguments.of_case.workload.empty() && !of_files) throw CLI::RequiredError("WORKLOAD");
+  if (arguments.published->count() > 0) return print_published_steps(arguments);
+  const std::string& file = arguments.registered;
+  const double within = share_of("--within", arguments.within);
+  if (!file.empty()) require_new(file, arguments.of_case.force);
+  PredictedCases cases = cases_of(arguments);
   placement::DataSheet sheet = arguments.machine.sheet();
   if (arguments.memory) sheet.memory = static_cast<double>(*arguments.memory);
   cases.machine = placement::described_machine(placement::named_machine(arguments.machine.machine), sheet).machine;
   const auto& format = choice_named(prediction_formats, "format", arguments.format);
-  fmt::print("{}", format.print(cases, predict_plans(cases)));
+  const std::vector<PredictedPlan> predicted = predict_plans(cases);
+  if (!file.empty()) write_file(file, results::to_json(registration(cases, predicted, within)).dump(1) + "\n");
+  fmt::print("{}", format.print(cases, predicted));
 }
 
 }  // namespace
@@ -69,6 +88,7 @@ void predict(const PredictArguments& arguments) {
 void define_predict(CLI::App& app) {
   const auto arguments = std::make_shared<PredictArguments>();
   add_case(app, arguments->of_case, "dense");
+  app.get_option("WORKLOAD")->required(false);
   app.add_option("--ranks", arguments->ranks, "counts of ranks, separated by commas")
       ->delimiter(',')
       ->check(CLI::Range(1, placement::largest_job))
@@ -82,9 +102,28 @@ void define_predict(CLI::App& app) {
   app.add_option("--plan", arguments->of_case.plans,
                  "planners or plan files, separated by commas (default: the workload's)")
       ->delimiter(',');
-  app.add_flag("--published", arguments->published,
-               "instead, what others published of the workload beside predictions for the machines that they had");
   app.add_option("--format", arguments->format, described("format", prediction_formats))->capture_default_str();
+  CLI::Option* published = app.add_option(
+      "--published", arguments->published_files,
+      "instead, what others published of the workload beside predictions for the machines that they had; without a "
+      "workload the steps of FILES (.json), or of a list that is built in (shardmark list published), and how far "
+      "predictions of them are off");
+  published->expected(0, -1)->type_name("FILES");
+  arguments->published = published;
+  for (const char* other : {"--ranks", "--machine", "--links", "--latency", "--ranks-per-node", "--memory", "--scaling",
+                            "--plan", "--format"})
+    app.get_option(other)->excludes(published);
+  CLI::Option* registers =
+      app.add_option("--register", arguments->registered,
+                     "write plans, machine, workload, predictions, commit and time to FILE, to be held against "
+                     "measurements that come later (shardmark results register)")
+          ->type_name("FILE")
+          ->excludes(published);
+  app.add_option("--within", arguments->within, "the error that the registered predictions state, as 25% or 0.25")
+      ->needs(registers)
+      ->capture_default_str();
+  add_force(app, arguments->of_case.force);
+  app.get_option("--force")->needs(registers);
   app.callback([arguments] { predict(*arguments); });
 }
 

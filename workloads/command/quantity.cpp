@@ -72,4 +72,13 @@ double latency_in(std::string_view text) {
   throw InputError(fmt::format("'{}' is not a latency such as 2us or 800ns", text));
 }
 
+double share_of(std::string_view option, std::string_view text) {
+  const bool percent = text.ends_with('%');
+  const auto number = number_in<double>(percent ? text.substr(0, text.size() - 1) : text);
+  const double share = number.value_or(0.0) / (percent ? 100.0 : 1.0);
+  if (!(share > 0.0 && share < 1.0))
+    throw InputError(fmt::format("{} {}: neither a percentage nor a share, such as 3% or 0.03", option, text));
+  return share;
+}
+
 }  // namespace shardmark::workloads

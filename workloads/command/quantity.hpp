@@ -23,4 +23,7 @@ placement::NodeLinks links_in(std::string_view text);
 /// Seconds of "2us", "800ns" or "0.01ms". Throws InputError.
 double latency_in(std::string_view text);
 
+/// The share of "3%" or "0.03", above 0 and below 1. Throws InputError that begins with the option.
+double share_of(std::string_view option, std::string_view text);
+
 }  // namespace shardmark::workloads

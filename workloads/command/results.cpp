@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "results/json_lines.hpp"
+#include "results/table/register_page.hpp"
 #include "workloads/command/command.hpp"
 #include "workloads/command/printing.hpp"
 
@@ -30,6 +33,31 @@ void show(const ShowArguments& arguments) {
   if (!valid) throw Failure();
 }
 
+struct RegisterArguments {
+  std::string registered;
+  std::vector<std::string> measured;
+};
+
+void hold_against(const RegisterArguments& arguments) {
+  const results::Registered registered = results::read_registered(arguments.registered);
+  std::vector<results::MeasuredFile> measured;
+  for (const std::string& file : arguments.measured) measured.push_back({file, results::read_results(file)});
+  const results::RegisterPage page = results::register_page(registered, arguments.registered, measured);
+  fmt::print("{}", page.text);
+  if (page.matched > 0) return;
+  fmt::print(stderr, "shardmark: {}: no file has a case that it predicts\n", arguments.registered);
+  throw Failure{3};
+}
+
+void define_results_register(CLI::App& app) {
+  const auto arguments = std::make_shared<RegisterArguments>();
+  app.add_option("FILE", arguments->registered, "file of shardmark predict --register")->required();
+  app.add_option("MEASURED", arguments->measured, "results files (.jsonl) of run and compare")->required();
+  app.footer(described("A prediction is", results::standings) +
+             "\nExit code: 0 a file has a case that was predicted, 2 bad input, or FILE was changed, 3 none has.");
+  app.callback([arguments] { hold_against(*arguments); });
+}
+
 }  // namespace
 
 void define_results(CLI::App& app) {
@@ -45,6 +73,8 @@ void define_results(CLI::App& app) {
   add_printing(*command, arguments->printing);
   command->callback([arguments] { show(*arguments); });
   define_results_plot(*app.add_subcommand("plot", "draw cases, scaling or predictions (needs Python with matplotlib)"));
+  define_results_register(
+      *app.add_subcommand("register", "hold registered predictions against what was measured later"));
   define_results_diff(
       *app.add_subcommand("diff", "compare launches of two programs; exit code 1 when a case got worse"));
   define_results_floors(*app.add_subcommand("floors", "the smallest changes that launches of one program can show"));

@@ -10,11 +10,11 @@
 
 #include "reference/error.hpp"
 #include "reference/named.hpp"
-#include "reference/number.hpp"
 #include "results/comparability.hpp"
 #include "results/comparison.hpp"
 #include "results/comparison_formats.hpp"
 #include "workloads/command/command.hpp"
+#include "workloads/command/quantity.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -30,16 +30,6 @@ struct DiffArguments {
   std::string counter, format = "text";
   std::vector<std::string> allowed;
 };
-
-/// "3%" or "0.03", as a share.
-double share_of(std::string_view option, std::string_view text) {
-  const bool percent = text.ends_with('%');
-  const auto number = number_in<double>(percent ? text.substr(0, text.size() - 1) : text);
-  const double share = number.value_or(0.0) / (percent ? 100.0 : 1.0);
-  if (!(share > 0.0 && share < 1.0))
-    throw InputError(fmt::format("{} {}: neither a percentage nor a share, such as 3% or 0.03", option, text));
-  return share;
-}
 
 /// OLD NEW... into --old and --new.
 void sort_out(DiffArguments& given) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 
 #include "workloads/command/predict/predicted_plans.hpp"
@@ -15,6 +16,9 @@ std::string predictions_text(const PredictedCases& cases, std::span<const Predic
 std::string predictions_json(const PredictedCases& cases, std::span<const PredictedPlan> predicted);
 std::string predictions_csv(const PredictedCases& cases, std::span<const PredictedPlan> predicted);
 
+/// Returns {"ms", "exchange_ms", "mean_ms", "least_ms", "slowest_rank"} of each phase, by its name.
+nlohmann::ordered_json phases_json(const placement::StepPrediction& step);
+
 struct PredictionFormat {
   std::string_view name;
   std::string_view description;
@@ -25,10 +29,5 @@ inline constexpr std::array prediction_formats{
     PredictionFormat{"json", "every phase of every case", predictions_json},
     PredictionFormat{"csv", "a line for every case", predictions_csv},
 };
-
-/// What others published of the workload beside what is predicted for the described machines that they had: a hold-out,
-/// to which nothing is fitted but where a step is said to have chosen a constant. Throws InputError where nothing was
-/// published, and where none of it can be predicted.
-std::string published_text(PredictedCases cases);
 
 }  // namespace shardmark::workloads

@@ -91,10 +91,20 @@ PredictedPlan predict(const PredictedCases& cases, const placement::IdStatistics
       placement::predict_step(context_of(cases, statistics, workload, plan, per_node), cases.machine, plan);
   predicted.bound = bound_of(predicted.step, predicted.nodes);
   judge_memory(plan, cases, predicted);
+  predicted.placed = std::move(plan);
   return predicted;
 }
 
 }  // namespace
+
+PredictedCases cases_with(RunOptions options, const std::vector<GivenOption>& given) {
+  PredictedCases cases;
+  std::vector<Case> config{Case{}};
+  set_options(options, config, given);
+  cases.options = with_storage(std::move(options), config.front().storage);
+  cases.config = config.front();
+  return cases;
+}
 
 std::string Bound::text() const { return fmt::format("{}, {}", name_of(phase), by); }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/placement/cost/step_cost.hpp"
+#include "comm/placement/plan.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/options.hpp"
 
@@ -44,6 +45,10 @@ struct PredictedCases {
   std::int64_t batch(Scaling scaling, int on) const;
 };
 
+/// Returns what the given options make of the workload of `options`: one case, without plans, ranks and machine. Throws
+/// InputError as set_options() does.
+PredictedCases cases_with(RunOptions options, const std::vector<GivenOption>& given);
+
 /// What a phase is bound by.
 struct Bound {
   Phase phase = Phase::lookup;
@@ -57,7 +62,8 @@ struct PredictedPlan {
   std::string plan;
   int ranks = 1, nodes = 1;
   Scaling scaling = Scaling::weak;
-  std::int64_t batch = 0;    ///< samples of a step, of all ranks
+  std::int64_t batch = 0;  ///< samples of a step, of all ranks
+  placement::Plan placed = {};
   std::string problem = {};  ///< why there is no such plan; empty: there is
   bool of_ranks = false;     ///< the problem is that the machine says nothing of so many ranks
   placement::StepPrediction step = {};

@@ -11,7 +11,7 @@ import subprocess
 from program import SHARDMARK, ProgramTest, main, records
 
 WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI cannot start then
-TABLES = ("workloads", "planners", "machines", "terms", "skews", "plan-formats", "machine-formats", "results-formats", "spec-keys", "options", "transfers", "exchanges", "value-types", "wire-ids",
+TABLES = ("workloads", "planners", "machines", "published", "terms", "skews", "plan-formats", "machine-formats", "results-formats", "spec-keys", "options", "transfers", "exchanges", "value-types", "wire-ids",
           "dedups", "group-balances", "replicated-gradients", "async-modes", "async-orders", "stage-pools", "storages", "poolings", "optimizers",
           "weight-decays", "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes",
           "admissions", "evictions", "absent-rows", "distributions", "dense-models", "id-rules",
@@ -83,7 +83,7 @@ class WithoutMpi(ProgramTest):
 
     def test_help_is_at_most_100_columns_wide(self):
         for path in (["run", "--help-all"], ["compare", "--help-all"], ["compare", "--help"], ["plan", "create", "--help"], ["predict", "--help"],
-                     ["doctor", "--help"], ["calibrate", "--help"], ["exchange", "--help"], ["results", "diff", "--help"], ["results", "plot", "--help"], ["--help"]):
+                     ["doctor", "--help"], ["calibrate", "--help"], ["exchange", "--help"], ["results", "diff", "--help"], ["results", "register", "--help"], ["results", "plot", "--help"], ["--help"]):
             self.assertLessEqual(max(map(len, self.succeeds(self.serial(*path)).out.splitlines())), 100, path)
 
     def test_the_command_help_prints_what_the_option_does(self):

@@ -71,6 +71,7 @@ class Outputs(ProgramTest):
                     ((*GENERATE, "--out"), ".tsv"), (("data", "convert", tsv, "--out"), ".h5"),
                     (("data", "tensor-train", table, "--out"), ".h5"), (("workload", "new"), ".json"),
                     (("machine", "describe", "--cores", 8, "--out"), ".json"),
+                    (("predict", "criteo-kaggle", "--register"), ".json"),
                     (("exchange", "--bytes", 64, "--exchange", "linear", "--seconds", 0.001, "--out"), ".jsonl"),
                     ((*case, "--out"), ".jsonl"), ((*case, "--out", "/dev/null", "--export"), ".h5"),
                     ((*case, "--out", "/dev/null", "--traffic"), ".txt"), (("calibrate", "--quick", "--out"), ".json"),
