@@ -25,7 +25,7 @@ struct KeysOfShard {
     const ShardWords shard = of(s);
     if (shard.shard.keys == 0) return;
     if (shard.shard.adds(shard.count))
-      place_marked(shard, first(s));
+      place_marked(shard, first(s), all.counts(s));
     else
       place_sorted(shard, first(s), all.counts(s));
   }
@@ -45,23 +45,22 @@ struct KeysOfShard {
   }
 
   KOKKOS_FUNCTION std::int64_t mark(const ShardWords& shard, std::int64_t first) const {
-    std::uint32_t* const numbers = all.numbers.data() + first;
+    std::uint32_t* const used = all.of_keys.data() + first;
     std::int64_t* const keys = all.keys.data() + first;
-    for (std::int64_t key = 0; key < shard.shard.keys; ++key) numbers[key] = 0;
-    for_each_id(shard.shard, [&](std::int64_t id) { numbers[id] = 1; });
-    std::uint32_t count = 0;
+    for (std::int64_t key = 0; key < shard.shard.keys; ++key) used[key] = 0;
+    for_each_id(shard.shard, [&](std::int64_t id) { used[id] = 1; });
+    std::int64_t count = 0;
     for (std::int64_t key = 0; key < shard.shard.keys; ++key) {
-      const std::uint32_t used = numbers[key];
       keys[count] = key;
-      numbers[key] = count;
-      count += used;
+      count += used[key];
     }
     return count;
   }
-  KOKKOS_FUNCTION void place_marked(const ShardWords& shard, std::int64_t first) const {
-    const std::uint32_t* const numbers = all.numbers.data() + first;
-    const std::int64_t* const places = all.places.data() + first;
-    for_each_id(shard.shard, [&](std::int64_t& id) { id = places[numbers[id]]; });
+  KOKKOS_FUNCTION void place_marked(const ShardWords& shard, std::int64_t first, std::int64_t count) const {
+    std::uint32_t* const places = all.of_keys.data() + first;
+    for (std::int64_t u = first; u < first + count; ++u)
+      places[all.keys(u)] = static_cast<std::uint32_t>(all.places(u));
+    for_each_id(shard.shard, [&](std::int64_t& id) { id = places[id]; });
   }
 
   KOKKOS_FUNCTION std::int64_t sort(const ShardWords& of_shard, std::int64_t first) const {
@@ -125,7 +124,7 @@ ShardKeys<Exec> find_shard_keys(const Exec& exec, ConstArray<Exec, ShardBlocks> 
                              Kokkos::subview(of_shards, std::pair(number + 1, 2 * number + 1)),
                              workspace.keys.first(count),
                              workspace.places.first(count),
-                             workspace.numbers.first(count),
+                             workspace.of_keys.first(count),
                              workspace.words.first(count),
                              workspace.other.first(count),
                              RadixPlan(count, count, key_bound).position_bits,

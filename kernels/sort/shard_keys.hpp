@@ -15,7 +15,7 @@ struct ShardKeys {
   Array<Exec, std::int64_t> first_id;      ///< [shards + 1]
   Array<Exec, std::int64_t> counts;        ///< [shards] of distinct keys
   Array<Exec, std::int64_t> keys, places;  ///< [ids] those of shard s from first_id(s) on, ascending; their rows
-  Array<Exec, std::uint32_t> numbers;      ///< [ids] of keys among the distinct ones, where gradients are added up
+  Array<Exec, std::uint32_t> of_keys;      ///< [ids] by key whether an id names it, then its place; of marked ones
   Array<Exec, std::uint64_t> words, other;
   int id_bits = 0, position_bits = 0;
 };
@@ -24,7 +24,7 @@ template <class Exec>
 struct ShardKeysWorkspace {
   Scratch<Exec, std::int64_t> shards{"shardmark::shards_of_keys"}, keys{"shardmark::shard_keys"},
       places{"shardmark::shard_places"};
-  Scratch<Exec, std::uint32_t> numbers{"shardmark::key_numbers"};
+  Scratch<Exec, std::uint32_t> of_keys{"shardmark::marked_keys"};
   Scratch<Exec, std::uint64_t> words{"shardmark::key_words"}, other{"shardmark::placed_words"};
 };
 

@@ -297,7 +297,7 @@ double dynamic_bytes_beside(const Table& table, std::int64_t rows, std::int64_t 
 
 double dynamic_step_bytes(const Table& table, double ids, double distinct) {
   const bool filters = table.dynamic.admission.kind != AdmissionKind::all;
-  return 36.0 * ids + (filters ? 144.0 : 80.0) * distinct;
+  return 36.0 * ids + (filters ? 160.0 : 96.0) * distinct;
 }
 
 nlohmann::ordered_json dynamic_details(std::span<const Table> tables, std::span<const std::int64_t> numbers,
