@@ -258,7 +258,9 @@ ConstArray<Exec, std::int64_t> KeyTable<Exec>::find_or_insert(const Exec& exec, 
       require_slots(next_slot_ + n);
       const auto added = groups_.positions.first(n);
       std::int64_t count = 0, i = 0;
-      const auto slot_of = [&](const KeyLine*, std::int64_t key) {  // lines move as buckets grow
+      const auto slot_of = [&](const KeyLine* line, std::int64_t key) {
+        // Lines move as buckets grow: a key that is in the one where it was is right, one that is not may have gone.
+        if (const int way = line->way_of(key); way >= 0) return std::int64_t{line->slots[way]};
         const std::uint64_t bits = arrays_.mix.bits(key);
         const KeyBucket& at = arrays_.bucket(bits);
         const std::int64_t slot = arrays_.slot(at.lines + at.first_line(bits), key);

@@ -17,9 +17,9 @@ struct KeyTableArrays {
   KOKKOS_FORCEINLINE_FUNCTION KeyBucket& bucket(std::uint64_t bits) const {
     return buckets(KeyBuckets::bucket_of_bits(bits));
   }
-  /// Returns the line in which a search begins.
-  KOKKOS_FORCEINLINE_FUNCTION KeyLine* first_line(std::int64_t key) const {
-    const std::uint64_t bits = mix.bits(key);
+  /// Return the line in which a search begins, of a key or of its bits.
+  KOKKOS_FORCEINLINE_FUNCTION KeyLine* first_line(std::int64_t key) const { return line_of_bits(mix.bits(key)); }
+  KOKKOS_FORCEINLINE_FUNCTION KeyLine* line_of_bits(std::uint64_t bits) const {
     const KeyBucket& at = bucket(bits);
     return at.lines + at.first_line(bits);
   }
@@ -46,6 +46,7 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_slot(const KeyTableArrays<Exec>& table
     constexpr std::int64_t size = 16, ahead = 3;
     const KeyLine* lines[ahead][size];
     std::int64_t slots[2][size];
+    std::uint64_t bits[size];
     const std::int64_t blocks = (end - begin + size - 1) / size;
     const auto each = [&](std::int64_t block, const auto& body) __attribute__((always_inline)) {
       if (block < 0 || block >= blocks) return;
@@ -64,8 +65,9 @@ KOKKOS_FORCEINLINE_FUNCTION void for_each_slot(const KeyTableArrays<Exec>& table
         const KeyLine* const line = lines[(block + 2) % ahead][k];
         prefetch(line + (line->passed() > 0), cache_line);
       });
-      each(block + 3, [&](std::int64_t i, std::int64_t k) {
-        const KeyLine* const line = table.first_line(keys(i));
+      each(block + 3, [&](std::int64_t i, std::int64_t k) { bits[k] = table.mix.bits(keys(i)); });  // several at once
+      each(block + 3, [&](std::int64_t, std::int64_t k) {
+        const KeyLine* const line = table.line_of_bits(bits[k]);
         lines[(block + 3) % ahead][k] = line;
         prefetch(line, cache_line);
       });

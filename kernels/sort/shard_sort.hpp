@@ -17,6 +17,11 @@ struct ShardBlocks {
   /// These are the elements of FewRowSums::sums and FewRowSums::pieces where the sums of its rows begin, and as many
   /// elements that the summation needs. They are negative where the shard has too many rows for that.
   std::int64_t sums = -1, pieces = -1;
+  /// This is above all ids of the shard where they were keys (shard_keys.hpp); 0: they are local rows from the start.
+  std::int64_t keys = 0;
+
+  /// Says whether the gradients of its rows are added up, by the number of its ids; else its ids are sorted.
+  KOKKOS_INLINE_FUNCTION bool adds(std::int64_t ids) const { return sums >= 0 && rows <= ids; }
 };
 
 /// Returns the number of elements that the sums of a shard take, rows * dim, if its rows are so few, and its bags so
@@ -47,12 +52,14 @@ struct FewRowSums {
 ///   shards: by ascending first_key;  blocks: in the order of the shards, those of one in the order of their bags
 ///   offsets, indices: of all bags;  ids: how many these shards have
 ///   gradients: the array that the gradient offsets index, and where listed sums lie
+///   placed: what place_keys returned, where ids of some shards were keys: these are not sorted again, and the order of
+///   their rows is that of the keys
 /// The result lives in `workspace`. Throws InputError as unique_rows does.
 template <class Exec>
 UniqueRows<Exec> sort_shards(const Exec& exec, ConstArray<Exec, ShardBlocks> shards,
                              ConstArray<Exec, GradientBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
                              ConstArray<Exec, std::int64_t> indices, std::int64_t ids, std::int64_t key_bound,
                              ConstArray<Exec, float> gradients, const FewRowSums<Exec>& few,
-                             UniqueRowsWorkspace<Exec>& workspace);
+                             UniqueRowsWorkspace<Exec>& workspace, ConstArray<Exec, std::uint64_t> placed = {});
 
 }  // namespace shardmark::kernels

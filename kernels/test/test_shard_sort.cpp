@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/sort/shard_sort.hpp"
+#include <set>
+
+#include "kernels/sort/shard_keys.hpp"
 #include "kernels/test/update_problem.hpp"
 #include "kernels/update/summed_gradients.hpp"
 
@@ -65,13 +67,13 @@ struct SortProblem {
   /// By sort_shards: the distinct rows, and the gradients that their positions are places of. few: absent, if the sums
   /// lie among these.
   template <class Exec>
-  RowGradients<Exec> run(const Exec& exec, UniqueRowsWorkspace<Exec>& workspace,
-                         const FewRowSums<Exec>* few = nullptr) const {
+  RowGradients<Exec> run(const Exec& exec, UniqueRowsWorkspace<Exec>& workspace, const FewRowSums<Exec>* few = nullptr,
+                         const ConstArray<Exec, std::uint64_t>& placed = {}) const {
     const Array<Exec, float> values = array_of(exec, gradients, "gradients");
     return {
         sort_shards<Exec>(exec, array_of(exec, shards, "shards"), array_of(exec, by_shard, "blocks"),
                           array_of(exec, offsets, "offsets"), array_of(exec, indices, "indices"), std::ssize(indices),
-                          key_bound, values, few ? *few : FewRowSums<Exec>{values, values, {}}, workspace),
+                          key_bound, values, few ? *few : FewRowSums<Exec>{values, values, {}}, workspace, placed),
         {},
         {},
         values};
@@ -80,12 +82,13 @@ struct SortProblem {
 
 /// Keys and gradients of the distinct rows.
 template <class Exec>
-std::pair<std::vector<std::int64_t>, std::vector<std::uint32_t>> summed(const Exec& exec, const SortProblem& problem) {
+std::pair<std::vector<std::int64_t>, std::vector<std::uint32_t>> summed(
+    const Exec& exec, const SortProblem& problem, const ConstArray<Exec, std::uint64_t>& placed = {}) {
   UniqueRowsWorkspace<Exec> workspace;
   SummedGradientsWorkspace<Exec> sums;
   std::vector<GradientShard> shards;
   for (const ShardBlocks& shard : problem.shards) shards.push_back({shard.first_key, shard.dim});
-  const auto rows = problem.run(exec, workspace);
+  const auto rows = problem.run<Exec>(exec, workspace, nullptr, placed);
   const auto list = shard_list(exec, shards);
   const auto all = summed_gradients<Exec>(exec, rows, problem.key_bound, list, sums);
   const auto words = host(all.unique.words);
@@ -215,6 +218,86 @@ TYPED_TEST(ShardSortTest, AddsFewRowsApartAsThoseThatAreListed) {
           EXPECT_FALSE(std::ranges::binary_search(keys, shard.first_key + row));
           for (std::int64_t c = 0; c < shard.dim; ++c) EXPECT_EQ(sums[at(shard.sums + row * shard.dim + c)], 0.0F);
         }
+  }
+}
+
+/// Returns the bits of each row of summed(), by its key; the key of a row that was listed twice is -1.
+template <class Exec>
+std::map<std::int64_t, std::vector<std::uint32_t>> sums_by_key(const Exec& exec, const SortProblem& problem,
+                                                               const ConstArray<Exec, std::uint64_t>& placed = {}) {
+  const auto [keys, bits] = summed(exec, problem, placed);
+  std::map<std::int64_t, std::vector<std::uint32_t>> sums;
+  auto bit = bits.begin();
+  for (const std::int64_t key : keys) {
+    const auto after = std::ranges::upper_bound(problem.shards, key, {}, &ShardBlocks::first_key);
+    const auto end = bit + (after - 1)->dim;
+    sums[sums.contains(key) ? -1 : key] = {bit, end};
+    bit = end;
+  }
+  return sums;
+}
+
+/// Ids of some shards are keys. Places go down as keys go up, and where `shared`, every fifth key has the last one.
+struct KeyProblem {
+  SortProblem problem;
+  bool shared;
+
+  KeyProblem(std::uint64_t seed, bool adds, bool share) : problem(seed), shared(share) {
+    if (adds) problem.gradients.resize(at(problem.place_sums(std::ssize(problem.gradients))));
+    for (ShardBlocks& shard : problem.shards)
+      if (shard.rows != 700) shard.keys = shard.rows;
+  }
+  std::int64_t place(const ShardBlocks& shard, std::int64_t key) const {
+    return shard.rows - 1 - (shared && key % 5 == 0 ? 0 : key);
+  }
+  /// Returns the distinct keys of a shard, and sets ids of keys to their places.
+  std::set<std::int64_t> take_places(const ShardBlocks& shard) {
+    std::set<std::int64_t> keys;
+    for (const GradientBlock& block : problem.blocks)
+      for (std::int64_t i = problem.offsets[at(block.first_bag)];
+           block.first_key == shard.first_key && i < problem.offsets[at(block.first_bag + block.bags)]; ++i) {
+        std::int64_t& id = problem.indices[at(i)];
+        keys.insert(id);
+        id = place(shard, id);
+      }
+    return keys;
+  }
+};
+
+TYPED_TEST(ShardSortTest, FindsKeysOnceForTheirPlacesAndForTheSumsOfTheirGradients) {
+  using Exec = typename TypeParam::Exec;
+  const Exec exec;
+  for (std::uint64_t seed = 96; seed < 104; ++seed) {
+    KeyProblem keyed(seed, seed % 2 == 1, seed % 4 > 1);
+    SortProblem& problem = keyed.problem;
+    const auto ids = array_of(exec, problem.indices, "ids");
+    ShardKeysWorkspace<Exec> workspace;
+    const auto found = find_shard_keys<Exec>(
+        exec, array_of(exec, problem.shards, "shards"), array_of(exec, problem.by_shard, "blocks"),
+        array_of(exec, problem.offsets, "offsets"), ids, std::ssize(problem.indices), problem.key_bound,
+        array_of(exec, problem.gradients, "gradients"), workspace);
+    exec.fence();
+    for (std::int64_t s = 0; s < std::ssize(problem.shards); ++s) {
+      const ShardBlocks& shard = problem.shards[at(s)];
+      if (shard.keys == 0) {
+        EXPECT_EQ(found.counts(s), 0);
+        continue;
+      }
+      const std::int64_t* const keys = &found.keys(found.first_id(s));
+      const auto expected = keyed.take_places(shard);
+      EXPECT_EQ(std::vector(keys, keys + found.counts(s)), std::vector(expected.begin(), expected.end()));
+      for (std::int64_t u = 0; u < found.counts(s); ++u)
+        found.places(found.first_id(s) + u) = keyed.place(shard, keys[u]);
+    }
+    const auto placed = place_keys<Exec>(exec, found);
+    EXPECT_EQ(host(ids), problem.indices);
+    auto got = sums_by_key(exec, problem, placed);
+    for (ShardBlocks& shard : problem.shards) shard.keys = 0;
+    auto expected = sums_by_key(exec, problem);
+    for (const ShardBlocks& shard : problem.shards)
+      if (keyed.shared && got.contains(shard.first_key + shard.rows - 1))  // in another order
+        got[shard.first_key + shard.rows - 1] = expected[shard.first_key + shard.rows - 1];
+    EXPECT_EQ(got, expected);
   }
 }
 

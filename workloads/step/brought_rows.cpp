@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/step/brought_rows.hpp"
 
+#include <algorithm>
+
 #include "kernels/route/bag_lengths.hpp"
+#include "kernels/route/expand_positions.hpp"
 #include "reference/storage.hpp"
 
 namespace shardmark::workloads {
@@ -47,6 +50,22 @@ void BroughtRows::bring(std::int64_t step, const ConstDeviceArray<kernels::Gradi
   const auto number = part(numbers_of_ids, 0, count);
   kernels::invert_unique_rows<Execution>(exec, unique, first_keys_, no_shift_, number);
   kernels::take<Execution>(exec, places, number, part(bags.ids, 0, count));
+}
+
+void BroughtRows::bring_by_shard(std::int64_t step, const ConstDeviceArray<kernels::ShardBlocks>& shards,
+                                 const ConstDeviceArray<kernels::GradientBlock>& blocks, const BagIds& bags,
+                                 std::int64_t count, const ConstDeviceArray<float>& gradients) {
+  const Execution exec;
+  const auto found = kernels::find_shard_keys<Execution>(exec, shards, blocks, bags.offsets, bags.ids, count,
+                                                         key_bound_, gradients, by_shard_);
+  exec.fence("shardmark: the host reads how many distinct keys each shard has");
+  for (std::int64_t s = 0; s < static_cast<std::int64_t>(shards.extent(0)); ++s) {
+    if (shards(s).keys == 0) continue;
+    const auto after = std::ranges::upper_bound(shards_, shards(s).first_key, {}, &KeyedShard::first_key);
+    const std::int64_t shard = std::prev(after)->shard, begin = found.first_id(s), end = begin + found.counts(s);
+    tables_.store_of(shard).bring(shard, step, part(found.keys, begin, end), part(found.places, begin, end));
+  }
+  placed_ = kernels::place_keys<Execution>(exec, found);
 }
 
 void BroughtRows::end(std::int64_t step) const {

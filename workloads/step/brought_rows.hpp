@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/route/expand_positions.hpp"
+#include "kernels/sort/shard_keys.hpp"
 #include "kernels/sort/shard_segments.hpp"
 #include "workloads/tables/sharded_tables.hpp"
 
@@ -24,6 +24,12 @@ class BroughtRows {
   void bring(std::int64_t step, const ConstDeviceArray<kernels::GradientBlock>& blocks, const BagIds& bags,
              std::int64_t count, DeviceScratch<std::int64_t>& keys, DeviceScratch<std::int64_t>& numbers,
              kernels::UniqueRowsWorkspace<Execution>& workspace);
+  /// Does the same where sort_shards is to sort the ids, whose gradients are among `gradients`, on the host.
+  void bring_by_shard(std::int64_t step, const ConstDeviceArray<kernels::ShardBlocks>& shards,
+                      const ConstDeviceArray<kernels::GradientBlock>& blocks, const BagIds& bags, std::int64_t count,
+                      const ConstDeviceArray<float>& gradients);
+  /// Returns what bring_by_shard() leaves to sort_shards; empty where no table of the group is one of these.
+  const ConstDeviceArray<std::uint64_t>& placed() const { return placed_; }
   /// Ends the step.
   void end(std::int64_t step) const;
 
@@ -34,6 +40,8 @@ class BroughtRows {
   std::int64_t key_bound_;
   ConstDeviceArray<std::int64_t> first_keys_, no_shift_;
   kernels::ShardSegments<Execution> segments_;
+  kernels::ShardKeysWorkspace<Execution> by_shard_;
+  ConstDeviceArray<std::uint64_t> placed_;
   DeviceScratch<std::int64_t> distinct_{"shardmark::brought_keys"}, places_{"shardmark::brought_places"};
 };
 

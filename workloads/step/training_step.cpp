@@ -62,6 +62,32 @@ DeviceArray<float> weights_of(const OwnedIds& owned, std::int64_t begin, std::in
   return owned.weights.extent(0) > 0 ? part(owned.weights, begin, end) : owned.weights;
 }
 
+/// Says whether the ids of each of some shards are sorted by one thread of the host, which sees bags alone and not
+/// weights: if the threads find about as much to do.
+bool sorts_by_shard(const GroupFlight& flight, const StepLayout::ByShard& some, const TableLookups& lookups) {
+  return host_reaches_arrays && flight.owned.weights.extent(0) == 0 && !lookups.pools_by_max() &&
+         some.most_bags * Execution().concurrency() <= 2 * some.bags;
+}
+
+/// Returns the gradients of the owner, and the sums of those of few rows (StepLayout).
+DeviceArray<float> with_sums(const GroupFlight& flight) {
+  const DeviceArray<float>&gradients = flight.owner_gradients, &vectors = flight.vectors;
+  const float* const end = std::max(gradients.data() + gradients.extent(0), vectors.data() + vectors.extent(0));
+  return DeviceArray<float>(gradients.data(), static_cast<std::size_t>(end - gradients.data()));
+}
+
+/// Brings rows that come and go, and lets their places stand for the ids of the step.
+void bring(GroupFlight& flight) {
+  const StepLayout& layout = flight.layout;
+  const std::int64_t step = flight.group.tables.steps() + 1, ids = flight.owned.exchanged_ids;
+  if constexpr (host_reaches_arrays)
+    if (sorts_by_shard(flight, layout.exchanged_by_shard, layout.exchanged))
+      return flight.brought.bring_by_shard(step, layout.exchanged_by_shard.shards, layout.exchanged_by_shard.blocks,
+                                           flight.owned, ids, with_sums(flight));
+  flight.brought.bring(step, layout.gradients, flight.owned, ids, flight.keys, flight.gradient_offsets,
+                       flight.unique_workspace);
+}
+
 }  // namespace
 
 void input_dist(GroupFlight& flight, const StepInput& input) {
@@ -82,8 +108,7 @@ void lookup(GroupFlight& flight) {
   const Execution exec;
   StepLayout& layout = flight.layout;
   if (flight.brought.any()) {
-    flight.brought.bring(flight.group.tables.steps() + 1, layout.gradients, flight.owned, flight.owned.exchanged_ids,
-                         flight.keys, flight.gradient_offsets, flight.unique_workspace);
+    bring(flight);
     find_requested(flight);
   }
   for (const auto& [begin, end] : layout.places().zeros)
@@ -161,24 +186,10 @@ ConstDeviceArray<float> of_ids_too(GroupFlight& flight, const ConstDeviceArray<f
       [&](const DeviceArray<float>& all) { lookups.max_gradients(flight.owned, flight.vectors, gradients, all); });
 }
 
-/// Says whether the ids of each of some shards are sorted by one thread of the host, which sees bags alone and not
-/// weights: if the threads find about as much to do.
-bool sorts_by_shard(const GroupFlight& flight, const StepLayout::ByShard& some, const TableLookups& lookups) {
-  return host_reaches_arrays && flight.owned.weights.extent(0) == 0 && !lookups.pools_by_max() &&
-         some.most_bags * Execution().concurrency() <= 2 * some.bags;
-}
-
 /// Holds keys and places of the gradients of all ids, [ids], where some are not sorted by shard; else empty.
 struct Positions {
   DeviceArray<std::int64_t> keys, gradient_offsets;
 };
-
-/// Returns the gradients of the owner, and the sums of those of few rows (StepLayout).
-DeviceArray<float> with_sums(const GroupFlight& flight) {
-  const DeviceArray<float>&gradients = flight.owner_gradients, &vectors = flight.vectors;
-  const float* const end = std::max(gradients.data() + gradients.extent(0), vectors.data() + vectors.extent(0));
-  return DeviceArray<float>(gradients.data(), static_cast<std::size_t>(end - gradients.data()));
-}
 
 /// Sorts the positions [begin, end) together and gives the gradients of their rows.
 RowGradients of_positions(const GroupFlight& flight, const Positions& positions, std::int64_t begin, std::int64_t end,
@@ -198,9 +209,10 @@ RowGradients exchanged_gradients(GroupFlight& flight, bool by_shard, const Posit
     return of_positions(flight, positions, 0, ids, key_bound, gradients, flight.unique_workspace);
   }
   const DeviceArray<float> gradients = with_sums(flight);
-  const auto rows = kernels::sort_shards<Execution>(
-      Execution(), layout.exchanged_by_shard.shards, layout.exchanged_by_shard.blocks, flight.owned.offsets,
-      flight.owned.ids, ids, key_bound, gradients, {gradients, gradients, {}}, flight.unique_workspace);
+  const auto rows =
+      kernels::sort_shards<Execution>(Execution(), layout.exchanged_by_shard.shards, layout.exchanged_by_shard.blocks,
+                                      flight.owned.offsets, flight.owned.ids, ids, key_bound, gradients,
+                                      {gradients, gradients, {}}, flight.unique_workspace, flight.brought.placed());
   return {rows, {}, {}, gradients};
 }
 

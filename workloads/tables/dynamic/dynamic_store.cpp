@@ -101,9 +101,7 @@ class DynamicStore : public RowStore {
     Kept& kept = kept_[s];
     const auto n = static_cast<std::int64_t>(keys.extent(0));
     if (n == 0) return;
-    const auto uses = uses_.first(n);
-    Kokkos::deep_copy(exec, uses, std::int64_t{1});  // Oracle::bring: a step uses a key once
-    const auto added = kept.keys->bring(exec, step, keys, uses, slots);
+    const auto added = kept.keys->bring(exec, step, keys, ones(n), slots);  // Oracle::bring: a step uses a key once
     const std::int64_t bound = kept.keys->table().slot_bound();
     if (bound > local(s).rows.most_rows())
       throw std::runtime_error(fmt::format("table {}: {} rows in a shard that was to have {} at most", table_of(s).name,
@@ -198,6 +196,14 @@ class DynamicStore : public RowStore {
     Counts counts;
   };
 
+  KeyArray ones(std::int64_t count) {
+    if (static_cast<std::int64_t>(ones_.extent(0)) < count) {
+      ones_ = kernels::allocate<Execution, std::int64_t>("shardmark::key_uses", count + count / 8);
+      Kokkos::deep_copy(Execution(), ones_, std::int64_t{1});
+    }
+    return part(ones_, 0, count);
+  }
+
   const std::int64_t* row_numbers(std::int64_t s) const override { return kept_[s].numbers.data(); }
 
   static void copy_row(const std::vector<float>& from, std::int64_t row, std::int64_t width, std::vector<float>& to,
@@ -244,7 +250,8 @@ class DynamicStore : public RowStore {
 
   RowValues initial_;
   std::vector<Kept> kept_;  ///< by shard of the layout
-  DeviceScratch<std::int64_t> uses_{"shardmark::key_uses"}, absent_{"shardmark::absent_positions"};
+  SlotArray ones_;
+  DeviceScratch<std::int64_t> absent_{"shardmark::absent_positions"};
 };
 
 }  // namespace
@@ -290,7 +297,7 @@ double dynamic_bytes_beside(const Table& table, std::int64_t rows, std::int64_t 
 
 double dynamic_step_bytes(const Table& table, double ids, double distinct) {
   const bool filters = table.dynamic.admission.kind != AdmissionKind::all;
-  return 24.0 * ids + (filters ? 160.0 : 96.0) * distinct;
+  return 36.0 * ids + (filters ? 160.0 : 96.0) * distinct;
 }
 
 nlohmann::ordered_json dynamic_details(std::span<const Table> tables, std::span<const std::int64_t> numbers,
