@@ -129,6 +129,11 @@ CAMPAIGNS = (
              "The same plans of the same tables on two ranks: who is faster, with embeddings alone and with the whole DLRM?",
              "step_peers", ("scripts/peers/torchrec", "--passes", "3"),
              ("--scale", "1/1024", "--seconds", "0.05", "--passes", "1", "--batches", "512", "--dense", ""), 24, asked=True),
+    Campaign("dynamic-peers", "Dynamic tables and checkpoints beside TorchRec",
+             "Steps whose ids are keys, each of which has a row, and saves of what was trained: who is faster?", "step_peers",
+             ("scripts/peers/torchrec", "--passes", "3", "--scale", "1/4", "--batches", "", "--dense", "", "--keys", "4096,16384,65536",
+              "--save", "16384"),
+             ("--scale", "1/1024", "--seconds", "0.05", "--passes", "1", "--keys", "512", "--save", "512"), 10, asked=True),
     Campaign("tensor-train", "Tables as tensor trains",
              "How fast are tables as products of cores, beside FBTT-Embedding and beside dense ones of the same rows, and from "
              "which size on do they win?", "trains", (), (), 4, "a table is too large for its memory, or copied to all ranks",

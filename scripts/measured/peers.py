@@ -50,6 +50,8 @@ def dense_headlines(results, headline):
 
 
 def step_headlines(results, headline):
-    claims = {"none": "Distributed step of the Criteo embeddings: TorchRec, tuned", "dlrm": "Whole step with DLRM: TorchRec, tuned"}
+    claims = {"none": "Distributed step of the Criteo embeddings: TorchRec, tuned", "dlrm": "Whole step with DLRM: TorchRec, tuned",
+              "keys": "Distributed step of the Criteo embeddings by keys: TorchRec's sorted ZCH, tuned",
+              "save": "Save of all rows and their state: torch.distributed.checkpoint, tuned"}
     return [line for operation, claim in claims.items()
             for line in against(claim, means(results, [operation], "tuned"), results, headline)]

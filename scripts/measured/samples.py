@@ -74,7 +74,7 @@ DENSE_PEERS = [environment(shardmark={**TRAIN_PEERS[0]["shardmark"], "blas": "Op
                      (("shardmark", "as built"), 10 * scale, {"GFLOP/s": 160.0, "gemm_%": 90.0, "peak_%": 80.0}),
                      (("torch", "tuned"), 15 * scale, {}), (("torch.compile", "tuned"), 12 * scale, {})))]
 STEP_PEERS = [environment(torchrec={"torchrec": "1.5", "fbgemm": "1.5", "torch": "2.10"}),
-              *(time("table_wise, 16,384", operation, *system, ms) | more for operation, ours in (("none", 8), ("dlrm", 40))
+              *(time("table_wise, 16,384", operation, *system, ms) | more for operation, ours in (("none", 8), ("dlrm", 40), ("keys", 16), ("save", 100))
                 for system, ms, more in (
                     (("torchrec", "as installed"), 5 * ours, {}), (("torchrec", "tuned"), 4 * ours, {}),
                     (("shardmark", "as built"), ours, {"ranks": 2, "threads": 1, "exchange": "node_shared", "phases": {

@@ -104,7 +104,7 @@ class Answers(unittest.TestCase):
     def test_steps_stand_beside_the_tuned_peer(self):
         found = results("torchrec-peers", samples.STEP_PEERS)
         self.assertEqual([(line.ours, line.peer, round(line.ratio, 9)) for line in answers.headlines(found)],
-                         [("8.000 ms", "32.00 ms", 4), ("40.00 ms", "160.0 ms", 4)])
+                         [("8.000 ms", "32.00 ms", 4), ("40.00 ms", "160.0 ms", 4), ("16.00 ms", "64.00 ms", 4), ("100.0 ms", "400.0 ms", 4)])
         page = pages.section(found, {})
         self.assertIn("2 ranks of 1 thread; shardmark 0123456789ab, exchange node_shared", page)
         self.assertIn("2026-11-23, commit 0123456789ab, 2 ranks of 1 thread. Samples", page)

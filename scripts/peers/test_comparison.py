@@ -155,7 +155,8 @@ class TorchRec(unittest.TestCase):
         ("none", time(1, "table_wise, 512", "shardmark", "as built", ms=16.0, phases=phases)),
         ("none", time(1, "table_wise, 512", "torchrec", "tuned", ms=32.0)),
         ("dlrm", time(0, "row_wise, 512", "shardmark", "as built", ms=10.0, phases={**phases, "dense": 5.0})),
-        ("dlrm", time(0, "row_wise, 512", "torchrec", "tuned", error="no peer")))]
+        ("dlrm", time(0, "row_wise, 512", "torchrec", "tuned", error="no peer")),
+        ("save", time(0, "row_wise, 512", "shardmark", "as built", ms=10.0)), ("save", time(0, "row_wise, 512", "torchrec", "tuned", ms=25.0)))]
 
     def test_batches_stand_by_their_size(self):
         self.assertLess(torchrec.plan_and_batch("row_wise, 4,096"), torchrec.plan_and_batch("row_wise, 16,384"))
@@ -165,6 +166,11 @@ class TorchRec(unittest.TestCase):
         self.assertIn("| table_wise, 512 | 12.00 | 40.00 | 32.00 | 5.00 | 3.00 | 1.0 / 1.5 / 0.2 / 2.0 / 3.0 |", text.splitlines())
         self.assertIn("| row_wise, 512 | 10.00 | - | - | - | - | 1.0 / 1.5 / 0.2 / 5.0 / 2.0 / 3.0 |", text.splitlines())
         self.assertIn("- torchrec, tuned, case row_wise, 512, dlrm: no peer", text)
+
+    def test_saves_have_no_phases(self):
+        head, _, row, _ = torchrec.table(self.records, "save").splitlines()[2:]
+        self.assertTrue(head.endswith("| peer tuned / ours |"), head)
+        self.assertEqual(row, "| row_wise, 512 | 10.00 | - | 25.00 | - | 2.50 |")
 
 
 if __name__ == "__main__":

@@ -5,16 +5,23 @@ from comparison import (OURS, SETTINGS, error_lines, geometric_mean, median_of, 
                         times_of)
 
 SYSTEMS = (OURS, ("torchrec", "as installed"), ("torchrec", "tuned"))
-OPERATIONS = {"none": "embeddings alone", "dlrm": "whole step with DLRM"}
+OPERATIONS = {"none": "embeddings alone", "dlrm": "whole step with DLRM", "keys": "embeddings of keys",
+              "save": "save of all rows and their state"}
 PHASES = ("input_dist", "lookup", "output_dist", "dense", "grad_dist", "update")
 
 
+def phases_head(operation):
+    if operation == "save":
+        return []
+    return ["ours: input / lookup / output / " + ("dense / " if operation == "dlrm" else "") + "gradients / update"]
+
+
 def phases_of(records, case, operation):
-    """Medians over the passes, in ms: a / b / c."""
+    """[medians over the passes, in ms: a / b / c], or nothing where the operation is no step."""
     found = [record["phases"] for record in records
              if (record.get("case"), record.get("operation")) == (case, operation) and "phases" in record]
-    names = [name for name in PHASES if any(name in phases for phases in found) and (name != "dense" or operation != "none")]
-    return " / ".join(number(median_of(found, name), 1) for name in names)
+    names = [name for name in PHASES if any(name in phases for phases in found) and (name != "dense" or operation == "dlrm")]
+    return [" / ".join(number(median_of(found, name), 1) for name in names)] if phases_head(operation) else []
 
 
 def plan_and_batch(case):
@@ -24,13 +31,12 @@ def plan_and_batch(case):
 
 def table(records, operation):
     head = ["plan, batch", *(f"{system}, {setting}" for system, setting in SYSTEMS),
-            *(f"peer {setting} / ours" for setting in SETTINGS), "ours: input / lookup / output / "
-            + ("dense / " if operation != "none" else "") + "gradients / update"]
+            *(f"peer {setting} / ours" for setting in SETTINGS), *phases_head(operation)]
     times = dict(sorted(times_of(records, operation).items(), key=lambda each: plan_and_batch(each[0])))
     rows = [[case, *map(number, medians_of_systems(passes, SYSTEMS)), *(number(ratio(passes, setting)) for setting in SETTINGS),
-             phases_of(records, case, operation)] for case, passes in times.items()]
+             *phases_of(records, case, operation)] for case, passes in times.items()]
     means = [geometric_mean([ratio(passes, setting) for passes in times.values()]) for setting in SETTINGS]
-    rows.append(["geometric mean", *[""] * len(SYSTEMS), *map(number, means), ""])
+    rows.append(["geometric mean", *[""] * len(SYSTEMS), *map(number, means), *[""] * len(phases_head(operation))])
     title = OPERATIONS[operation]
     return f"{title[0].upper()}{title[1:]}, ms\n\n" + text_table(head, rows)
 

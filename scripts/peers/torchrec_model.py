@@ -13,12 +13,16 @@ from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner import EmbeddingShardingPlanner, ParameterConstraints, Topology
 from torchrec.distributed.sharding_plan import column_wise, construct_module_sharding_plan, row_wise, table_wise
 from torchrec.distributed.types import ShardingPlan
+from torchrec.distributed.mc_embeddingbag import ManagedCollisionEmbeddingBagCollectionSharder
 from torchrec.models.dlrm import DLRM, DLRMTrain
+from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
+from torchrec.modules.mc_modules import DistanceLFU_EvictionPolicy, ManagedCollisionCollection, MCHManagedCollisionModule
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "torchrec"))
 from shardmark_torchrec import load_plan  # noqa: E402
 
 CPU = torch.device("cpu")
+EVICTION_INTERVAL = 64  # steps
 FUSED = {"sgd": torchrec.optim.SGD, "adagrad": torchrec.optim.Adagrad, "rowwise_adagrad": torchrec.optim.RowWiseAdagrad}
 
 
@@ -80,10 +84,44 @@ def collection_of(request):
     return torchrec.EmbeddingBagCollection(device=torch.device("meta"), tables=configs)
 
 
+def keys_of_a_rank(table, ranks):
+    return -(-table["rows"] // ranks)
+
+
+def sharded_by_keys(request, ranks):
+    """The collection behind TorchRec's sorted ZCH, by rows, where every id that there is has its slot: a rank's keys are those of
+    its range, in their order, and one slot more takes the ids that have none. No eviction falls into what is timed."""
+    collection = collection_of(request | {"tables": [{**table, "rows": ranks * (keys_of_a_rank(table, ranks) + 1)} for table in request["tables"]]})
+    apply_optimizer_in_backward(FUSED[request["optimizer"]], collection.parameters(), settings_of(request))
+    configs = collection.embedding_bag_configs()
+    modules = {table["name"]: MCHManagedCollisionModule(
+        zch_size=config.num_embeddings, device=torch.device("meta"), eviction_policy=DistanceLFU_EvictionPolicy(),
+        eviction_interval=EVICTION_INTERVAL, input_hash_size=ranks * keys_of_a_rank(table, ranks))
+        for table, config in zip(request["tables"], configs, strict=True)}
+    model = ManagedCollisionEmbeddingBagCollection(collection, ManagedCollisionCollection(modules, configs), return_remapped_features=True)
+    sharder = ManagedCollisionEmbeddingBagCollectionSharder()
+    plan = construct_module_sharding_plan(model, {table["name"]: row_wise() for table in request["tables"]}, local_size=ranks,
+                                          world_size=ranks, device_type="cpu", sharder=sharder)
+    model = DistributedModelParallel(model, device=CPU, plan=ShardingPlan({"": plan}), sharders=[sharder])
+    found = {name.rpartition(".")[2]: module for name, module in model.named_modules() if isinstance(module, MCHManagedCollisionModule)}
+    for table in request["tables"]:
+        count = keys_of_a_rank(table, ranks)
+        first = torch.distributed.get_rank() * count
+        found[table["name"]]._mch_sorted_raw_ids[:count] = torch.arange(first, first + count)
+    return model
+
+
+def slots_of(ids, table, ranks):
+    """Where sharded_by_keys() has the rows of ids."""
+    return ids + ids // keys_of_a_rank(table, ranks)
+
+
 def sharded(request, ranks):
     """The sharded model of a request, as installed or tuned, or by the plan in "sharding"; without a dense model the
     collection alone."""
     tables, dense = request["tables"], request["dense"]
+    if request.get("operation") == "keys":
+        return sharded_by_keys(request, ranks)
     model = collection_of(request)
     apply_optimizer_in_backward(FUSED[request["optimizer"]], model.parameters(), settings_of(request))
     if "sharding" in request:
@@ -109,7 +147,8 @@ class Embeddings:
 
     def __call__(self, ids, gradient):
         """The pooled vectors, [samples, all columns]."""
-        vectors = self.model(ids).values()
+        pooled = self.model(ids)
+        vectors = (pooled[0] if isinstance(pooled, tuple) else pooled).values()  # with it, the slots of keys
         vectors.backward(gradient)
         return vectors
 
