@@ -17,7 +17,8 @@ struct ShardBlocks {
   /// These are the elements of FewRowSums::sums and FewRowSums::pieces where the sums of its rows begin, and as many
   /// elements that the summation needs. They are negative where the shard has too many rows for that.
   std::int64_t sums = -1, pieces = -1;
-  /// This is above all ids of the shard where they were keys (shard_keys.hpp); 0: they are local rows from the start.
+  /// This is above all ids of the shard where they were keys (shard_keys.hpp), and at most `rows`, which then are
+  /// places; 0: ids are local rows from the start.
   std::int64_t keys = 0;
 
   /// Says whether the gradients of its rows are added up, by the number of its ids; else its ids are sorted.
