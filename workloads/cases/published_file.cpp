@@ -8,9 +8,7 @@
 #include <iterator>
 #include <tuple>
 
-#include "reference/json.hpp"
 #include "workloads/builtin_published.hpp"
-#include "workloads/cases/spec_key.hpp"
 #include "workloads/cases/spec_keys.hpp"
 
 namespace shardmark::workloads {
@@ -49,13 +47,7 @@ namespace {
 
 PublishedFile published_of(std::string_view text, const std::string& origin) {
   PublishedFile file;
-  const nlohmann::ordered_json json = parse_json(text, origin);
-  try {
-    spec_keys::Keys::read(json, origin, file);
-  } catch (const SpecError& error) {
-    throw InputError(fmt::format("{}:{}{}", origin, line_and_column(text, byte_of(text, error.pointer())),
-                                 error.what() + origin.size()));
-  }
+  spec_keys::Keys::read_text(text, origin, file);
   return file;
 }
 

@@ -11,7 +11,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "reference/json.hpp"
 #include "reference/number.hpp"
 #include "reference/storage.hpp"
 #include "workloads/builtin_specs.hpp"
@@ -263,12 +262,9 @@ Workload named_workload(const std::string& name_or_file) {
         fmt::format("{}: no such file; `shardmark workload new {}` writes one to edit", name_or_file, name_or_file));
   if (!file || std::filesystem::is_directory(name_or_file)) throw InputError(name_or_file + ": cannot be read");
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  try {
-    return workload_from_json(parse_json(text, name_or_file), name_or_file);
-  } catch (const SpecError& error) {
-    throw InputError(fmt::format("{}:{}{}", name_or_file, line_and_column(text, byte_of(text, error.pointer())),
-                                 error.what() + name_or_file.size()));
-  }
+  Workload workload;
+  Keys::read_text(text, name_or_file, workload);
+  return workload;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "reference/json.hpp"
 #include "reference/number.hpp"
 #include "reference/table.hpp"
 #include "workloads/cases/published.hpp"
@@ -39,6 +40,18 @@ class Keys {
   template <class T, class... Context>
   static void read(const Json& object, const std::string& where, T& value, const Context&... context) {
     read_at(object, where, "", value, context...);
+  }
+
+  /// Reads a struct from the text of a file. Throws InputError naming the file, the line and the column.
+  template <class T>
+  static void read_text(std::string_view text, const std::string& file, T& value) {
+    const Json json = parse_json(text, file);
+    try {
+      read(json, file, value);
+    } catch (const SpecError& error) {
+      throw InputError(fmt::format("{}:{}{}", file, line_and_column(text, byte_of(text, error.pointer())),
+                                   error.what() + file.size()));
+    }
   }
 
   /// Returns the keys of a struct; `plain` has what its keys are without being given.

@@ -9,9 +9,9 @@
 
 namespace shardmark::workloads {
 
-/// What others published of the workload beside what is predicted for the described machines that they had: a hold-out,
-/// to which nothing is fitted but where a step is said to have chosen a constant. Throws InputError where nothing was
-/// published, and where a step cannot be predicted. given: options that replace those of each step.
+/// Returns what others published of the workload beside what is predicted for the described machines that they had: a
+/// hold-out, to which nothing is fitted but where a step is said to have chosen a constant. Throws InputError where
+/// nothing was published, and where a step cannot be predicted. given: options that replace those of each step.
 std::string published_text(const Workload& workload, std::span<const GivenOption> given);
 
 /// Returns the same of the steps of a file (published_file.hpp): a line each, and for each group and all of them how
