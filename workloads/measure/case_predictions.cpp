@@ -9,6 +9,7 @@
 #include "workloads/batches/workload_statistics.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/placement_inputs.hpp"
+#include "workloads/step/pipeline/pipeline_counts.hpp"
 
 namespace shardmark::workloads {
 

@@ -2,6 +2,8 @@
 // What later capabilities enter by: another storage, several steps in flight, groups of tables that take turns.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
@@ -173,24 +175,25 @@ TEST(Seams, SeveralFlightsOfAnEmbeddingGiveTheValuesOfOne) {
 }
 
 /// With exact values bit for bit, so those of one group.
+/// Poolings, optimizers and groups take turns over all plans and transfers.
 TEST(Seams, GroupsChangeNoValue) {
   const comm::Communicator comm(MPI_COMM_WORLD);
-  const std::vector<placement::TableGroups> groups{
-      {2, placement::GroupBalance::count}, {placement::TableGroups::table}, {3, placement::GroupBalance::bytes}};
+  const std::array<placement::TableGroups, 3> groups{
+      {{2, placement::GroupBalance::count}, {placement::TableGroups::table}, {3, placement::GroupBalance::bytes}}};
+  const std::array<RunOptions, 3> cases{small_case(Pooling::sum, OptimizerKind::sgd, true),
+                                        small_case(Pooling::none, OptimizerKind::sgd, true),
+                                        small_case(Pooling::mean, OptimizerKind::lamb, false)};
   std::size_t next = 0;
-  for (const auto& [pooling, kind, exact] :
-       {std::tuple(Pooling::sum, OptimizerKind::sgd, true), std::tuple(Pooling::none, OptimizerKind::sgd, true),
-        std::tuple(Pooling::mean, OptimizerKind::lamb, false)})
-    for (const std::string_view planner : planners_of_every_kind(comm.size()))
-      for (const auto& transfer : placement::transfers) {
-        const RunOptions options = small_case(pooling, kind, exact);
-        const placement::Plan plan = plan_of(planner, options, comm.size());
-        Case movement{.movement = {.transfer = transfer.value}, .exchange = comm::exchange_named("pairwise")};
-        movement.groups = groups[next++ % groups.size()];
-        const auto sharded = std::ranges::count(plan.tables, false, &placement::TablePlacement::data_parallel);
-        movement.groups.groups = std::min<std::int64_t>(movement.groups.groups, std::max<std::int64_t>(sharded, 1));
-        EXPECT_EQ(0, wrong_values(comm, options, plan, movement)) << planner << " " << movement.name();
-      }
+  for (const std::string_view planner : planners_of_every_kind(comm.size()))
+    for (const auto& transfer : placement::transfers) {
+      const RunOptions& options = cases[next % 3];
+      const placement::Plan plan = plan_of(planner, options, comm.size());
+      Case movement{.movement = {.transfer = transfer.value}, .exchange = comm::exchange_named("pairwise")};
+      movement.groups = groups[next++ / 3 % 3];
+      const auto sharded = std::ranges::count(plan.tables, false, &placement::TablePlacement::data_parallel);
+      movement.groups.groups = std::min<std::int64_t>(movement.groups.groups, std::max<std::int64_t>(sharded, 1));
+      EXPECT_EQ(0, wrong_values(comm, options, plan, movement)) << planner << " " << movement.name();
+    }
 }
 
 }  // namespace

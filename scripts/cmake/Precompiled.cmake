@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Headers of libraries that most files include, precompiled once for all targets with the same flags. Included where the
+# flags of all targets are known; only where files are compiled many at once, which hides what each lacks of them anyway.
+if(NOT CMAKE_UNITY_BUILD OR SHARDMARK_CUDA) # nvcc knows no precompiled headers
+  return()
+endif()
+set(common <algorithm> <array> <bit> <charconv> <chrono> <cmath> <cstdint> <filesystem> <fstream> <functional> <limits>
+  <map> <memory> <numbers> <numeric> <optional> <random> <set> <span> <sstream> <stdexcept> <string> <string_view> <tuple>
+  <type_traits> <unordered_map> <utility> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/empty.cpp CONTENT "")
+
+# shardmark_precompiled(NAME libraries <header> ...): what reuses it has the macros of the libraries that it has read.
+function(shardmark_precompiled name libraries)
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/generated/empty.cpp)
+  target_link_libraries(${name} PRIVATE shardmark_warnings ${libraries})
+  foreach(library IN LISTS libraries)
+    target_compile_definitions(${name} INTERFACE $<TARGET_PROPERTY:${library},INTERFACE_COMPILE_DEFINITIONS>)
+  endforeach()
+  target_precompile_headers(${name} PRIVATE ${common} ${ARGN})
+endfunction()
+
+set(libraries fmt::fmt nlohmann_json::nlohmann_json)
+shardmark_precompiled(shardmark_headers "${libraries}")
+list(APPEND libraries MPI::MPI_CXX)
+set(of_kernels $<TARGET_PROPERTY:shardmark_kernels,INTERFACE_COMPILE_OPTIONS>)
+shardmark_precompiled(shardmark_kokkos_headers "${libraries};Kokkos::kokkos" <Kokkos_Core.hpp> <mpi.h>)
+target_compile_options(shardmark_kokkos_headers PRIVATE ${of_kernels})
+if(SHARDMARK_TESTS)
+  list(APPEND libraries GTest::gtest)
+  shardmark_precompiled(shardmark_test_headers "${libraries}" <mpi.h> <gtest/gtest.h>) # of tests that are not OPTIMIZED
+  shardmark_compile_quickly(shardmark_test_headers -O0)
+  shardmark_leave_out_of_odr(shardmark_test_headers)
+  # Of those that are.
+  shardmark_precompiled(shardmark_kokkos_test_headers "${libraries};Kokkos::kokkos" <Kokkos_Core.hpp> <mpi.h> <gtest/gtest.h>)
+  shardmark_compile_quickly(shardmark_kokkos_test_headers)
+  shardmark_leave_out_of_odr(shardmark_kokkos_test_headers)
+  target_compile_options(shardmark_kokkos_test_headers PRIVATE ${of_kernels})
+endif()
