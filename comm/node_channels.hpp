@@ -10,10 +10,10 @@
 
 namespace shardmark::comm {
 
-/// Carries bytes between the ranks of a node by loads and stores. Each pair of them has a channel in their node's memory:
-/// a few slots and two counts, of the slots that were filled and of those that were emptied. The sender stores a piece
-/// and counts it, the receiver loads it while the next is stored. Slots stay in the caches, so a byte crosses memory as
-/// often as in one copy. Pieces of a run are slot_bytes, but for the last.
+/// Carries bytes between the ranks of a node by loads and stores. Each pair of them has a channel in their node's
+/// memory: a few slots and two counts, of the slots that were filled and of those that were emptied. The sender stores
+/// a piece and counts it, the receiver loads it while the next is stored. Slots stay in the caches, so a byte crosses
+/// memory as often as in one copy. Pieces of a run are slot_bytes, but for the last.
 class NodeChannels {
  public:
   static constexpr std::size_t slots = 4, slot_bytes = std::size_t{64} << 10;

@@ -231,7 +231,7 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
   if (movement.transfer == RowTransfer::automatic) {
     double most = 0.0;
     for (const placement::TransferChoice& transfer : placement::transfers) {
-      if (!placement::is_candidate(transfer)) continue;
+      if (!placement::is_candidate(transfer, comm.nodes() > 1)) continue;
       Case one = config;
       one.movement.transfer = transfer.value;
       most = std::max(most, step_bytes(comm, plan, workload, one, counts));

@@ -62,8 +62,10 @@ class NodePartials : public Transfer {
     const auto partials = behind(owner, partials_begin_), arrived = behind(home, sums_begin_),
                added = behind(home, added_begin_);
     if (!forward) sums_.move(direction, arrived, added);
-    in_node([&] { forward ? reduction_->reduce_scatter(span_of(partials), span_of(added))
-                          : reduction_->all_gather(span_of(added), span_of(partials)); });
+    in_node([&] {
+      forward ? reduction_->reduce_scatter(span_of(partials), span_of(added))
+              : reduction_->all_gather(span_of(added), span_of(partials));
+    });
     if (forward) sums_.move(direction, added, arrived);
   }
 
@@ -202,8 +204,8 @@ class NodePartials : public Transfer {
   std::unique_ptr<comm::Reduction> reduction_;
   RowExchange alone_, sums_;
   bool own_stays_;
-  std::vector<std::vector<bool>> added_;  ///< [strips][nodes]
-  std::int64_t partials_begin_ = 0;       ///< in the owner's buffer
+  std::vector<std::vector<bool>> added_;           ///< [strips][nodes]
+  std::int64_t partials_begin_ = 0;                ///< in the owner's buffer
   std::int64_t sums_begin_ = 0, added_begin_ = 0;  ///< in the home's
 };
 

@@ -92,13 +92,9 @@ RowTransfer transfer_of(const StepContext& step, std::int64_t table, const std::
   if (own.holders.size() < 2) return RowTransfer::dense_partials;
   if (step.movement.transfer != RowTransfer::automatic) return step.movement.transfer;
   const auto pools_by_max = [&](const Feature& f) { return f.table == table && f.pooling == Pooling::max; };
-  return cheapest_transfer(std::ranges::any_of(step.features(), pools_by_max), [&](RowTransfer transfer) {
-    if (const int nodes = packing.nodes.count(); nodes == 1 || nodes == step.ranks) {
-      std::vector<RoundTrip> trips = choice_of(transfer).bytes(own, packing);
-      if (transfer == RowTransfer::node_partials && nodes == 1)  // every rank adds for itself alone
-        std::erase_if(trips, [](const RoundTrip& trip) { return trip.home == trip.owner; });
-      return busiest(trips, step.ranks);
-    }
+  const int nodes = packing.nodes.count();
+  return cheapest_transfer(std::ranges::any_of(step.features(), pools_by_max), nodes > 1, [&](RowTransfer transfer) {
+    if (nodes == 1 || nodes == step.ranks) return busiest(choice_of(transfer).bytes(own, packing), step.ranks);
     NodeTraffic traffic(packing.nodes);
     add_between_nodes(step, table, shards, own, packing, transfer, traffic);
     return traffic.busiest();

@@ -69,6 +69,7 @@ Decisions predict_decisions(const Plan& plan, std::span<const Table> tables, std
       for (const RowTransfer candidate : {RowTransfer::dense_partials, RowTransfer::sparse_partials,
                                           RowTransfer::unique_rows, RowTransfer::node_partials}) {
         if (movement.transfer != RowTransfer::automatic) continue;
+        if (candidate == RowTransfer::node_partials && std::ranges::count(node_of, 0) == std::ssize(node_of)) continue;
         one.transfer = candidate;
         const std::int64_t most =
             busiest(predict_traffic(part_of(plan, {columns}), tables, features, homes, one, {}, node_of), node_of);

@@ -59,7 +59,7 @@ void DecisionBytes::add_home(int rank, const PlanCounts& counts) {
   for (std::int64_t s = 0; s < std::ssize(splits_); ++s) {
     const HomeLookups lookups = lookups_in(moved_, splits_[s], rank, counts);
     for (const TransferChoice& transfer : transfers) {
-      if (!chooses_transfer_ || !is_candidate(transfer)) continue;
+      if (!chooses_transfer_ || !is_candidate(transfer, several_nodes())) continue;
       for (const RoundTrip& trip : transfer.bytes(lookups, packing_)) add_between(of_transfer(s, transfer.value), trip);
     }
     if (!chooses_dedup_) continue;
@@ -92,7 +92,8 @@ RowTransfer DecisionBytes::transfer_of(std::int64_t split, bool by_node) const {
     return feature.table == splits_[split].columns.table && feature.pooling == Pooling::max;
   });
   const int places = several_nodes() ? moved_.nodes.count() : moved_.plan.ranks;
-  return cheapest_transfer(max, [&](RowTransfer transfer) { return most(bytes_of(split, transfer, by_node), places); });
+  return cheapest_transfer(max, several_nodes(),
+                           [&](RowTransfer transfer) { return most(bytes_of(split, transfer, by_node), places); });
 }
 
 double DecisionBytes::busiest_node(bool by_node) const {

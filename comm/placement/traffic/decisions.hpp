@@ -23,9 +23,11 @@ struct Decisions {
 };
 
 /// Returns whether transfer auto may pick it. reduce_scatter is none of the candidates: it sends as much as
-/// dense_partials or, in all, more, and between nodes more than node_partials.
-constexpr bool is_candidate(const TransferChoice& transfer) {
-  return transfer.bytes != nullptr && transfer.reduction.empty();
+/// dense_partials or, in all, more, and between nodes more than node_partials, which
+/// is none on one node.
+constexpr bool is_candidate(const TransferChoice& transfer, bool several_nodes) {
+  return transfer.bytes != nullptr && transfer.reduction.empty() &&
+         (several_nodes || transfer.value != RowTransfer::node_partials);
 }
 
 /// Picks the transfer of columns whose rows are split, for auto: unique_rows where features pool by max, else the one
@@ -33,13 +35,13 @@ constexpr bool is_candidate(const TransferChoice& transfer) {
 /// between nodes carry, or where there is one node, the bytes that the busiest rank sends. The first of `transfers`
 /// among equals.
 template <class Busiest>
-RowTransfer cheapest_transfer(bool pools_by_max, const Busiest& busiest) {
+RowTransfer cheapest_transfer(bool pools_by_max, bool several_nodes, const Busiest& busiest) {
   if (pools_by_max) return RowTransfer::unique_rows;
   constexpr double of_rounding = 1e-9;  // of expected counts, which are added up in several orders
   RowTransfer best = RowTransfer::dense_partials;
   double least = busiest(best);
   for (const TransferChoice& transfer : transfers) {
-    if (!is_candidate(transfer)) continue;
+    if (!is_candidate(transfer, several_nodes)) continue;
     const double bytes = busiest(transfer.value);
     if (bytes >= least * (1.0 - of_rounding)) continue;
     best = transfer.value;

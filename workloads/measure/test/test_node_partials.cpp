@@ -33,14 +33,16 @@ placement::Plan table_row_wise(const RunOptions& options, const comm::Communicat
     placement::TablePlacement& placement = plan.tables.emplace_back();
     const auto parts = std::min(table.rows, static_cast<std::int64_t>(ranks.size()));
     for (std::int64_t k = 0; k < parts; ++k)
-      placement.shards.push_back(
-          {{k * table.rows / parts, (k + 1) * table.rows / parts, 1}, 0, table.dim, ranks[static_cast<std::size_t>(k)]});
+      placement.shards.push_back({{k * table.rows / parts, (k + 1) * table.rows / parts, 1},
+                                  0,
+                                  table.dim,
+                                  ranks[static_cast<std::size_t>(k)]});
   }
   return plan;
 }
 
-/// Every exchange, of sums alone and of means, weights and hot rows; each pair of wire types by an exchange of its turn,
-/// also in groups; and bags that pool by max where no rows are split.
+/// Every exchange, of sums alone and of means, weights and hot rows; each pair of wire types by an exchange of its
+/// turn, also in groups; and bags that pool by max where no rows are split.
 TEST(NodePartials, GiveTheSameValuesByEveryExchangeAndWireType) {
   std::size_t turn = 0;
   for (const int ranks_per_node : {1, 2, 3}) {
@@ -57,7 +59,8 @@ TEST(NodePartials, GiveTheSameValuesByEveryExchangeAndWireType) {
     const placement::Plan rows = plan_of("row_wise", exact, comm.size());
     placement::Plan hot = table_row_wise(exact, comm);
     hot.tables[2].hot_rows = 100;
-    for (placement::Shard& shard : hot.tables[2].shards) shard.rows.begin = std::max<std::int64_t>(shard.rows.begin, 100);
+    for (placement::Shard& shard : hot.tables[2].shards)
+      shard.rows.begin = std::max<std::int64_t>(shard.rows.begin, 100);
     for (const comm::NamedExchange& exchange : exchanges) {
       const Case config{.movement = {.transfer = RowTransfer::node_partials}, .exchange = exchange};
       check(exact, rows, config);
@@ -92,9 +95,9 @@ std::array<std::int64_t, 2> between_nodes(const comm::Communicator& comm, const 
   return bytes;
 }
 
-/// B samples, T tables of D columns, s bytes a value, N nodes of L ranks: of the N - 1 other nodes one sum per bag comes
-/// home where rows are split over all ranks, and of one node where they are split over that, whatever the hotness; today
-/// it is L of them.
+/// B samples, T tables of D columns, s bytes a value, N nodes of L ranks: of the N - 1 other nodes one sum per bag
+/// comes home where rows are split over all ranks, and of one node where they are split over that, whatever the
+/// hotness; today it is L of them.
 TEST(NodePartials, SendOneSumPerBagAndNodeBetweenNodes) {
   constexpr std::int64_t B = 48, T = 3, D = 24;
   for (const int L : {1, 2, 3}) {
