@@ -28,7 +28,7 @@ GroupFlight::GroupFlight(const Group& of)
       exchange(*of.exchange, of.progress, sent),
       at_home(of.at_home ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),
       pooled(make_pooled({of.comm, of.progress, exchange, of.wire, sent, of.modes, of.config.movement.transfer,
-                          of.own_stays, of.config.exchange.choice->reduction},
+                          of.own_stays, of.reduction},
                          at_home)),
       rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
       replicated(of.comm, of.progress, of.tables, of.layout, of.gathered, sent),

@@ -23,8 +23,7 @@ struct Decisions {
 };
 
 /// Returns whether transfer auto may pick it. reduce_scatter is none of the candidates: it sends as much as
-/// dense_partials or, in all, more, and between nodes more than node_partials, which
-/// is none on one node.
+/// dense_partials or, in all, more, and between nodes more than node_partials, which is a candidate there alone.
 constexpr bool is_candidate(const TransferChoice& transfer, bool several_nodes) {
   return transfer.bytes != nullptr && transfer.reduction.empty() &&
          (several_nodes || transfer.value != RowTransfer::node_partials);

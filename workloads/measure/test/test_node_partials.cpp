@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "comm/collectives.hpp"
@@ -24,14 +25,15 @@ comm::Communicator on_nodes(int ranks_per_node) {
   return comm::Communicator(MPI_COMM_WORLD, std::numeric_limits<int>::max(), leaders);
 }
 
-/// Tables by rows over the ranks of one node each, TorchRec's table_row_wise, whose shards are equal blocks.
-placement::Plan table_row_wise(const RunOptions& options, const comm::Communicator& comm) {
+/// Tables by rows over the ranks of one node each, or the first `most` of these: TorchRec's table_row_wise, whose
+/// shards are equal blocks.
+placement::Plan table_row_wise(const RunOptions& options, const comm::Communicator& comm, std::int64_t most) {
   placement::Plan plan{.name = "table_row_wise", .ranks = comm.size(), .tables = {}};
   int node = 0;
   for (const Table& table : options.workload.tables) {
     const std::vector<int>& ranks = comm.ranks_of(node++ % comm.nodes());
     placement::TablePlacement& placement = plan.tables.emplace_back();
-    const auto parts = std::min(table.rows, static_cast<std::int64_t>(ranks.size()));
+    const auto parts = std::min<std::int64_t>({table.rows, std::ssize(ranks), most});
     for (std::int64_t k = 0; k < parts; ++k)
       placement.shards.push_back({{k * table.rows / parts, (k + 1) * table.rows / parts, 1},
                                   0,
@@ -57,7 +59,7 @@ TEST(NodePartials, GiveTheSameValuesByEveryExchangeAndWireType) {
           << ranks_per_node << " a node, " << plan.name << " " << config.name();
     };
     const placement::Plan rows = plan_of("row_wise", exact, comm.size());
-    placement::Plan hot = table_row_wise(exact, comm);
+    placement::Plan hot = table_row_wise(exact, comm, 2);
     hot.tables[2].hot_rows = 100;
     for (placement::Shard& shard : hot.tables[2].shards)
       shard.rows.begin = std::max<std::int64_t>(shard.rows.begin, 100);
@@ -121,7 +123,7 @@ TEST(NodePartials, SendOneSumPerBagAndNodeBetweenNodes) {
         EXPECT_EQ(bytes(rows, RowTransfer::node_partials), (std::array{one * others, one * others}));
         EXPECT_EQ(bytes(rows, RowTransfer::dense_partials), (std::array{L * one * others, L * one * others}));
         if (B % comm.size() != 0) continue;
-        const placement::Plan nodes = table_row_wise(options, comm);
+        const placement::Plan nodes = table_row_wise(options, comm, L);
         const std::int64_t away = one / comm.nodes() * others;
         EXPECT_EQ(bytes(nodes, RowTransfer::node_partials), (std::array{away, away}));
         EXPECT_EQ(bytes(nodes, RowTransfer::dense_partials), (std::array{L * away, L * away}));
