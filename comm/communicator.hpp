@@ -34,6 +34,7 @@ class Communicator {
   /// in the order of their lowest ranks.
   int nodes() const { return static_cast<int>(ranks_of_.size()); }
   int node_of(int rank) const { return node_of_.at(rank); }
+  const std::vector<int>& node_of() const { return node_of_; }  ///< of each rank
   /// Returns the number of this rank among the ranks of its node; node_size() returns how many they are.
   int node_rank() const { return node_rank_; }
   int node_size() const { return static_cast<int>(ranks_of(node_of(rank_)).size()); }

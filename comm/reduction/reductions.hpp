@@ -10,6 +10,7 @@
 #include "comm/reduction/halving_reduction.hpp"
 #include "comm/reduction/library_reduction.hpp"
 #include "comm/reduction/nccl_reduction.hpp"
+#include "comm/reduction/node_reduction.hpp"
 #include "comm/reduction/pairwise_reduction.hpp"
 #include "comm/unusable.hpp"
 
@@ -45,6 +46,8 @@ inline constexpr std::array reductions{
     reduction_choice<HalvingReduction>("recursive_halving",
                                        "log P rounds of half as much each, and of twice as much back",
                                        placement::ReductionSteps::halving),
+    reduction_choice<NodeReduction>("node_shared", "loads and stores between ranks of one node, added in their order",
+                                    placement::ReductionSteps::direct),
     reduction_choice<NcclReduction>("nccl", "NCCL's, a GPU for each rank", placement::ReductionSteps::direct),
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,9 +15,11 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/device_memory.hpp"
+#include "comm/node_channels.hpp"
 #include "comm/placement/cost/buffers.hpp"
 #include "comm/placement/memory_fit.hpp"
 #include "comm/placement/statistics/expected_counts.hpp"
+#include "comm/placement/traffic/decisions.hpp"
 #include "kernels/route/row_partition.hpp"
 #include "kernels/sort/shard_sort.hpp"
 #include "reference/row_gradients.hpp"
@@ -102,10 +105,11 @@ struct StepCounts {
 struct StepVectors {
   placement::VectorBytes home;      ///< of this rank's samples
   std::vector<double> owner, held;  ///< by rank: that it sends home; rows of its shards that are asked for one by one
+  std::vector<double> added;        ///< by rank: sums that it adds for its node
 
   placement::VectorBytes of_rank(int rank) const {
     placement::VectorBytes all = home;
-    all.owner = owner[rank], all.held = held[rank];
+    all.owner = owner[rank], all.held = held[rank], all.packed += added[rank];
     return all;
   }
   double largest_route() const { return std::max({home.packed, std::ranges::max(owner), std::ranges::max(held)}); }
@@ -144,10 +148,37 @@ void add_shard(const Movement& movement, const TablePlacement& placement, const 
   }
 }
 
-StepVectors vectors_of(const Plan& plan, const Workload& workload, const Movement& movement, const StepCounts& counts) {
+/// Holds by columns the ranks of the shards whose partial sums their nodes add, if any do (node_partials).
+using Holders = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<int>>;
+
+/// Adds the vectors of the columns that nodes add, and returns the ranks whose partial sums these are.
+Holders add_node_sums(const Movement& movement, const TablePlacement& placement, const placement::Nodes& nodes,
+                      double own_bags, double all_bags, StepVectors& vectors) {
+  Holders holders, added;
+  if (movement.transfer != RowTransfer::node_partials) return added;
+  for (const Shard& shard : placement.shards) holders[{shard.column_begin, shard.column_end}].push_back(shard.rank);
+  for (const auto& [columns, ranks] : holders) {
+    const double vector = 4.0 * static_cast<double>(columns.second - columns.first);
+    const std::vector<bool> adds = placement::nodes_that_add(nodes, ranks);
+    for (int node = 0; node < nodes.count(); ++node) {
+      if (!adds[node]) continue;
+      vectors.home.packed += own_bags * vector;
+      for (const int rank : nodes.ranks_of(node)) {
+        added[columns].push_back(rank);
+        vectors.owner[rank] += all_bags * vector;
+        vectors.added[rank] += own_bags * nodes.count() * vector;
+      }
+    }
+  }
+  return added;
+}
+
+StepVectors vectors_of(const Plan& plan, const Workload& workload, const Movement& movement, const StepCounts& counts,
+                       const placement::Nodes& nodes) {
   StepVectors vectors;
   vectors.owner.resize(plan.ranks);
   vectors.held.resize(plan.ranks);
+  vectors.added.resize(plan.ranks);
   for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) {
     const TablePlacement& placement = plan.tables[t];
     const auto& shards = placement.shards;
@@ -156,8 +187,11 @@ StepVectors vectors_of(const Plan& plan, const Workload& workload, const Movemen
     if (kind_of(placement) != "table_wise") vectors.home.behind += outputs;
     if (placement.hot_rows > 0)
       vectors.home.own_partials += (movement.transfer == RowTransfer::unique_rows ? 2 : 1) * outputs;
+    Holders added =
+        add_node_sums(movement, placement, nodes, counts.own[t].front().bags, counts.all[t].front().bags, vectors);
     for (std::size_t s = 0; s < shards.size(); ++s)
-      add_shard(movement, placement, workload.tables[t], shards[s], counts.own[t][s], counts.all[t][s], vectors);
+      if (std::ranges::count(added[{shards[s].column_begin, shards[s].column_end}], shards[s].rank) == 0)
+        add_shard(movement, placement, workload.tables[t], shards[s], counts.own[t][s], counts.all[t][s], vectors);
   }
   return vectors;
 }
@@ -195,12 +229,16 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
                   const StepCounts& counts) {
   const Movement& movement = config.movement;
   if (movement.transfer == RowTransfer::automatic) {
-    Case rows = config, pooled = config;
-    rows.movement.transfer = RowTransfer::unique_rows;
-    pooled.movement.transfer = RowTransfer::dense_partials;
-    return std::max(step_bytes(comm, plan, workload, rows, counts), step_bytes(comm, plan, workload, pooled, counts));
+    double most = 0.0;
+    for (const placement::TransferChoice& transfer : placement::transfers) {
+      if (!placement::is_candidate(transfer, comm.nodes() > 1)) continue;
+      Case one = config;
+      one.movement.transfer = transfer.value;
+      most = std::max(most, step_bytes(comm, plan, workload, one, counts));
+    }
+    return most;
   }
-  const StepVectors vectors = vectors_of(plan, workload, movement, counts);
+  const StepVectors vectors = vectors_of(plan, workload, movement, counts, placement::Nodes(comm.node_of()));
   placement::Pools pools;
   for (const Feature& feature : workload.features) pools.add(feature.pooling);
   double bytes = placement::bytes_of_vectors(vectors.of_rank(comm.rank()), pools, movement.transfer, movement.wire);
@@ -233,8 +271,9 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
   const auto groups =
       placement::count_groups(placement::group_of_tables(config.groups, plan, workload.tables, workload.features));
   constexpr double small_arrays = 128e3;  // of a group, whatever its tables
+  const double channels = movement.transfer == RowTransfer::node_partials ? comm::NodeChannels::has(comm) : 0.0;
   return placement::room_to_grow * bytes + exchange.keeps(comm, config.exchange.number) * vectors.largest_route() +
-         static_cast<double>(groups) * (exchange.has(comm) + small_arrays);
+         static_cast<double>(groups) * (exchange.has(comm) + channels + small_arrays);
 }
 
 /// Returns how many different vectors are among the expected outputs of a feature in so many samples, of which

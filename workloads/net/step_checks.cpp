@@ -16,7 +16,6 @@
 #include "kernels/guard_bands.hpp"
 #include "kernels/huge_pages.hpp"
 #include "workloads/measure/memory.hpp"
-#include "workloads/transfer/unique_rows/node_dedup.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -145,14 +144,12 @@ std::string unequal_bytes(const comm::Communicator& comm, const CaseSetup& setup
   const auto& [plan, options] = setup.planned();
   const Workload& workload = options.workload;
   const placement::Movement& movement = setup.config().movement;
-  std::vector<int> nodes;
-  for (int r = 0; r < comm.size(); ++r) nodes.push_back(comm.node_of(r));
-  const placement::Decisions decided = placement::predict_decisions(
-      plan, workload.tables, workload.features, ids_of_ranks(workload, batches, 0, comm.size()), movement,
-      why_no_node_dedup(comm).empty() ? nodes : std::vector<int>());
-  const placement::Traffic traffic =
-      placement::predict_traffic(plan, workload.tables, workload.features,
-                                 ids_of_ranks(workload, batches, number, comm.size()), movement, decided, nodes);
+  const placement::Decisions decided =
+      placement::predict_decisions(plan, workload.tables, workload.features,
+                                   ids_of_ranks(workload, batches, 0, comm.size()), movement, comm.node_of());
+  const placement::Traffic traffic = placement::predict_traffic(plan, workload.tables, workload.features,
+                                                                ids_of_ranks(workload, batches, number, comm.size()),
+                                                                movement, decided, comm.node_of());
   const comm::SentBytes sent = flight.sent();
   for (const auto& [phase, bytes] :
        {std::pair(Phase::input_dist, &traffic.input_dist), std::pair(Phase::output_dist, &traffic.output_dist),

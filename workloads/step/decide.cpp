@@ -43,9 +43,7 @@ std::vector<std::vector<std::int64_t>> named_by_node(const comm::Communicator& c
 placement::Decisions decide(const comm::Communicator& comm, const placement::Plan& plan,
                             const std::vector<Table>& tables, const std::vector<Feature>& features,
                             const placement::Movement& movement, const StepInput& first) {
-  std::vector<int> node_of;
-  for (int rank = 0; rank < comm.size(); ++rank) node_of.push_back(comm.node_of(rank));
-  placement::DecisionBytes bytes({plan, tables, features, movement, first.weighted, placement::Nodes(node_of)});
+  placement::DecisionBytes bytes({plan, tables, features, movement, first.weighted, placement::Nodes(comm.node_of())});
   if (!bytes.needs_homes()) return bytes.decide();
   const HostBags bags(first);
   bytes.add_home(comm.rank(), placement::exact_counts(plan, tables, features, bags.of_feature));

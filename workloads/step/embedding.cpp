@@ -37,6 +37,12 @@ std::unique_ptr<comm::Exchange> make_exchange(const comm::Communicator& comm, co
   return exchange;
 }
 
+std::string_view reduction_in_effect(const comm::Communicator& comm, const Case& config) {
+  const comm::ExchangeChoice& choice = *config.exchange.choice;
+  const bool stands_for_another = choice.chooses && !host_reaches_arrays;
+  return (stands_for_another ? *comm::automatic_for_gpus(comm).choice : choice).reduction;
+}
+
 /// Sets what follows from the layout and the modes. Collective.
 void complete(Group& group) {
   group.at_home = lie_at_home(group);
@@ -86,7 +92,8 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
                                                     .modes = std::move(modes),
                                                     .dedup = decided_.dedup,
                                                     .gathered = decided_.by_rows,
-                                                    .exchange = make_exchange(comm_, config_)}));
+                                                    .exchange = make_exchange(comm_, config_),
+                                                    .reduction = reduction_in_effect(comm_, config_)}));
     complete(*groups_.back());
   }
 }

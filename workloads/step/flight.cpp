@@ -10,7 +10,7 @@ namespace shardmark::workloads {
 namespace {
 
 std::unique_ptr<Transfer> make_pooled(const TransferContext& context, std::optional<NodeVectors>& at_home) {
-  return at_home ? make_node_partials(context, *at_home) : make_transfer(context);
+  return at_home ? make_vectors_at_home(context, *at_home) : make_transfer(context);
 }
 
 kernels::ShardList<Execution, kernels::GradientShard> gradient_shards_of(const Group& group) {
@@ -27,8 +27,8 @@ GroupFlight::GroupFlight(const Group& of)
       sent(of.comm.rank(), of.comm.size(), phase_count),
       exchange(*of.exchange, of.progress, sent),
       at_home(of.at_home ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),
-      pooled(make_pooled({of.comm, of.progress, exchange, of.wire, sent, of.config.movement.transfer, of.own_stays,
-                          of.config.exchange.choice->reduction},
+      pooled(make_pooled({of.comm, of.progress, exchange, of.wire, sent, of.modes, of.config.movement.transfer,
+                          of.own_stays, of.reduction},
                          at_home)),
       rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
       replicated(of.comm, of.progress, of.tables, of.layout, of.gathered, sent),

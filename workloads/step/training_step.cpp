@@ -130,9 +130,7 @@ void send_vectors(GroupFlight& flight) {
   const DeviceArray<float>& vectors = flight.vectors;
   const auto owner = layout.regions().of(vectors, VectorRegion::owner);
   const auto home = layout.regions().of(vectors, VectorRegion::packed);
-  flight.pooled->pack(Direction::forward, owner);
   flight.pooled->move(Direction::forward, owner, home);
-  flight.pooled->unpack(Direction::forward, home);
   if (flight.rows.any()) {
     flight.rows.receive(layout.regions().of(vectors, VectorRegion::requested_rows));
     flight.rows.pool(vectors);
@@ -167,9 +165,7 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
                                          {layout.to_send.partials, flight.owned.vectors_before}, layout.to_send.rows,
                                          flight.gradients, flight.packed_gradients);
   const auto of_vectors = layout.regions().of(flight.owner_gradients, VectorRegion::owner);
-  flight.pooled->pack(Direction::backward, flight.packed_gradients);
   flight.pooled->move(Direction::backward, flight.packed_gradients, of_vectors);
-  flight.pooled->unpack(Direction::backward, of_vectors);
   if (flight.rows.any())
     flight.rows.return_gradients(flight.vectors, flight.gradients,
                                  layout.regions().of(flight.owner_gradients, VectorRegion::requested_rows));

@@ -15,9 +15,9 @@ constexpr std::int64_t whole_lines(std::int64_t floats) {
 }
 
 /// Gives places alone: the lookup writes and the update reads, with a barrier of the ranks between the two.
-class NodePartials : public Transfer {
+class VectorsAtHome : public Transfer {
  public:
-  NodePartials(const TransferContext& context, NodeVectors& vectors)
+  VectorsAtHome(const TransferContext& context, NodeVectors& vectors)
       : progress_(context.progress), sent_(context.sent), vectors_(vectors) {}
 
   VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& /*modes*/,
@@ -48,14 +48,12 @@ class NodePartials : public Transfer {
     return places;
   }
 
-  void pack(Direction, const DeviceArray<float>&) override {}
   void move(Direction direction, const DeviceArray<float>&, const DeviceArray<float>&) override {
     Execution().fence("shardmark: what others read at home is written");
     progress_.run([&] { vectors_.node_barrier(); });
     const auto& bytes = bytes_[number(direction)];
     for (std::size_t peer = 0; peer < bytes.size(); ++peer) sent_.add(static_cast<std::int64_t>(peer), bytes[peer]);
   }
-  void unpack(Direction, const DeviceArray<float>&) override {}
 
  private:
   comm::ProgressThread& progress_;
@@ -89,8 +87,8 @@ void NodeVectors::lay_out(std::int64_t vectors, const std::vector<std::int64_t>&
   all_gradients_ = DeviceArray<float>(first, static_cast<std::size_t>(end - first));
 }
 
-std::unique_ptr<Transfer> make_node_partials(const TransferContext& context, NodeVectors& vectors) {
-  return std::make_unique<NodePartials>(context, vectors);
+std::unique_ptr<Transfer> make_vectors_at_home(const TransferContext& context, NodeVectors& vectors) {
+  return std::make_unique<VectorsAtHome>(context, vectors);
 }
 
 }  // namespace shardmark::workloads

@@ -37,6 +37,6 @@ class NodeVectors {
 };
 
 /// Makes RowTransfer::dense_partials by NodeVectors.
-std::unique_ptr<Transfer> make_node_partials(const TransferContext& context, NodeVectors& vectors);
+std::unique_ptr<Transfer> make_vectors_at_home(const TransferContext& context, NodeVectors& vectors);
 
 }  // namespace shardmark::workloads

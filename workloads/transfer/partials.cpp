@@ -20,11 +20,9 @@ class Partials : public Transfer {
     return places;
   }
 
-  void pack(Direction direction, const DeviceArray<float>& from) override { rows_.pack(direction, from); }
   void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) override {
     rows_.move(direction, from, to);
   }
-  void unpack(Direction direction, const DeviceArray<float>& to) override { rows_.unpack(direction, to); }
 
  private:
   RowExchange rows_;

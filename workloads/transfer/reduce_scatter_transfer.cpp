@@ -47,8 +47,6 @@ class ReduceScatter : public Transfer {
     return places;
   }
 
-  void pack(Direction direction, const DeviceArray<float>& from) override { whole_.pack(direction, from); }
-
   void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) override {
     whole_.move(direction, from, to);
     auto reduce = [&] {
@@ -67,8 +65,6 @@ class ReduceScatter : public Transfer {
     }
     for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, reduction_->sent()[peer]);
   }
-
-  void unpack(Direction direction, const DeviceArray<float>& to) override { whole_.unpack(direction, to); }
 
  private:
   static std::span<float> behind(const DeviceArray<float>& array, std::int64_t elements) {

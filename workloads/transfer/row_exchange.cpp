@@ -55,8 +55,7 @@ void RowExchange::lay_out(int ranks, const RowBlocks& blocks) {
   }
 }
 
-void RowExchange::pack(Direction direction, const DeviceArray<float>& from) {
-  if (direct(direction)) return;
+void RowExchange::encode(Direction direction, const DeviceArray<float>& from) {
   const Execution exec;
   const End& end = sender(direction);
   const auto type = wire_.type(direction);
@@ -71,14 +70,13 @@ void RowExchange::pack(Direction direction, const DeviceArray<float>& from) {
 }
 
 void RowExchange::move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) {
-  if (routes_[number(direction)].bound() == 0) return;  // on every rank
+  const comm::Route& route = routes_[number(direction)];
+  if (route.bound() == 0) return;  // on every rank
   const auto bytes_of = [](const auto& array) { return reinterpret_cast<std::byte*>(array.data()); };
-  exchange_.run(routes_[number(direction)], direct(direction) ? bytes_of(from) : bytes_of(sent_),
-                direct(direction) ? bytes_of(to) : bytes_of(received_), unit_bytes(wire_.type(direction)));
-}
-
-void RowExchange::unpack(Direction direction, const DeviceArray<float>& to) {
-  if (direct(direction)) return;
+  const std::int64_t unit = unit_bytes(wire_.type(direction));
+  if (direct(direction)) return exchange_.run(route, bytes_of(from), bytes_of(to), unit);
+  encode(direction, from);
+  exchange_.run(route, bytes_of(sent_), bytes_of(received_), unit);
   const End& end = receiver(direction);
   kernels::decode_wire<Execution>(Execution(), wire_.type(direction), end.rows, end.blocks[number(direction)].made(),
                                   received_, to);

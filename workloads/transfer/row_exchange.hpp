@@ -36,12 +36,9 @@ class RowExchange {
 
   void lay_out(int ranks, const RowBlocks& blocks);
 
-  /// These are the parts of one direction, to be called in this order; `from` and `to` are the owner's and the home's
-  /// buffer when forward, the home's and the owner's when backward. pack and unpack run kernels; move is collective and
-  /// does nothing but exchange.
-  void pack(Direction direction, const DeviceArray<float>& from);
+  /// Moves the vectors of one direction: encodes them, exchanges and decodes. `from` and `to` are the owner's and the
+  /// home's buffer when forward, the home's and the owner's when backward. Collective.
   void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to);
-  void unpack(Direction direction, const DeviceArray<float>& to);
 
   /// Returns the floats of all blocks at the owner.
   std::int64_t owner_elements() const { return owner_.elements; }
@@ -55,6 +52,7 @@ class RowExchange {
   };
 
   void list(const std::vector<RowBlock>& blocks, End& end) const;
+  void encode(Direction direction, const DeviceArray<float>& from);
   const End& sender(Direction direction) const { return direction == Direction::forward ? owner_ : home_; }
   const End& receiver(Direction direction) const { return direction == Direction::forward ? home_ : owner_; }
   bool direct(Direction direction) const { return wire_.type(direction) == ValueType::fp32; }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "comm/exchange/exchange.hpp"
@@ -27,12 +28,9 @@ class Transfer {
   virtual VectorPlaces lay_out(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
                                const BagCounts& bags, const VectorCounts& counts) = 0;
 
-  /// These are the parts of one direction, called in this order: `from` and `to` are the owner's and the home's buffer
-  /// when forward, the home's and the owner's when backward. pack and unpack run kernels without communicating; move is
-  /// collective and runs none.
-  virtual void pack(Direction direction, const DeviceArray<float>& from) = 0;
+  /// Moves the vectors of one direction: `from` and `to` are the owner's and the home's buffer when forward, the home's
+  /// and the owner's when backward. Collective.
   virtual void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) = 0;
-  virtual void unpack(Direction direction, const DeviceArray<float>& to) = 0;
 };
 
 /// Holds what a transfer is made with; all of it outlives the transfer.
@@ -41,7 +39,8 @@ struct TransferContext {
   comm::ProgressThread& progress;
   comm::Exchange& exchange;
   Wire& wire;
-  comm::SentBytes& sent;  ///< for what does not go by the exchange
+  comm::SentBytes& sent;                             ///< for what does not go by the exchange
+  const std::vector<placement::RowTransfer>& modes;  ///< what travels of each strip
   placement::RowTransfer transfer;
   bool own_stays;              ///< what a rank sends to itself lies where it is received (VectorPlaces::stays)
   std::string_view reduction;  ///< of the exchange (ExchangeChoice), where the transfer leaves sums to a library
@@ -49,10 +48,14 @@ struct TransferContext {
 
 std::unique_ptr<Transfer> make_partials(const TransferContext& context);
 std::unique_ptr<Transfer> make_reduce_scatter(const TransferContext& context);
+std::unique_ptr<Transfer> make_node_partials(const TransferContext& context);
 
-/// Makes the entry of `transfers` (comm/placement/traffic/movement.hpp) that the context names.
+/// Makes the entry of `transfers` (comm/placement/traffic/movement.hpp) that the context names; for auto, one that
+/// moves all modes.
 inline std::unique_ptr<Transfer> make_transfer(const TransferContext& context) {
-  return placement::adds_on_the_way(context.transfer) ? make_reduce_scatter(context) : make_partials(context);
+  if (placement::adds_on_the_way(context.transfer)) return make_reduce_scatter(context);
+  const bool by_node = std::ranges::count(context.modes, placement::RowTransfer::node_partials) > 0;
+  return by_node ? make_node_partials(context) : make_partials(context);
 }
 
 }  // namespace shardmark::workloads

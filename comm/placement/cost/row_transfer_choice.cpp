@@ -7,14 +7,30 @@
 #include "comm/placement/traffic/decisions.hpp"
 
 namespace shardmark::placement {
-namespace {
-
-/// Returns nodes of equally many neighbours, where a dedup may need them.
 Nodes nodes_of(const StepContext& step) {
   std::vector<int> node_of;
   for (int rank = 0; rank < step.ranks; ++rank) node_of.push_back(step.layout().node_of(rank));
   return Nodes(std::move(node_of));
 }
+
+void NodeTraffic::add(const std::vector<RoundTrip>& trips, int home, int homes) {
+  for (const RoundTrip& trip : trips) {
+    if (trip.home != home) continue;
+    to_owners_[nodes_.of(trip.owner)] += homes * (trip.requested + trip.gradients);
+    from_owners_[nodes_.of(trip.owner)] += homes * trip.vectors;
+  }
+}
+
+double NodeTraffic::busiest() const {
+  double all = 0.0, most = 0.0;
+  for (const double bytes : to_owners_) all += bytes;
+  const auto others = static_cast<double>(to_owners_.size() - 1);
+  for (std::size_t n = 0; n < to_owners_.size(); ++n)
+    most = std::max(most, all - to_owners_[n] + others * from_owners_[n]);
+  return most;
+}
+
+namespace {
 
 /// Returns what the busiest rank sends: as a home like all others, and as an owner to all of them.
 double busiest(const std::vector<RoundTrip>& trips, int ranks) {
@@ -56,17 +72,32 @@ Packing packing_of(const StepContext& step, std::int64_t table, const TablePlace
           .row_id_bytes = id_bytes,
           .id_bytes = id_bytes + (step.weighted ? 4 : 0),
           .dedup = dedup,
-          .nodes = dedup == Dedup::node ? nodes_of(step) : Nodes{}};
+          .nodes = step.nodes.count() > 0 ? step.nodes : nodes_of(step)};
 }
 
-RowTransfer transfer_of(const StepContext& step, std::int64_t table, const HomeLookups& own, const Packing& packing) {
+void add_between_nodes(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
+                       const HomeLookups& own, const Packing& packing, RowTransfer transfer, NodeTraffic& traffic) {
+  const int homes = step.layout().per_node;
+  if (transfer != RowTransfer::unique_rows || packing.dedup != Dedup::node)
+    return traffic.add(choice_of(transfer).bytes(own, packing), own.home, homes);
+  const HomeLookups together = home_lookups(step, table, shards, step.samples() * homes);
+  for (std::vector<RoundTrip> trips = node_row_bytes(together, packing); RoundTrip & trip : trips) {
+    trip.home = own.home;  // of several that request for their node
+    traffic.add({trip}, own.home, 1);
+  }
+}
+
+RowTransfer transfer_of(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
+                        const HomeLookups& own, const Packing& packing) {
   if (own.holders.size() < 2) return RowTransfer::dense_partials;
   if (step.movement.transfer != RowTransfer::automatic) return step.movement.transfer;
-  Packing compared = packing;
-  compared.dedup = while_undecided(packing.dedup);
   const auto pools_by_max = [&](const Feature& f) { return f.table == table && f.pooling == Pooling::max; };
-  return cheapest_transfer(std::ranges::any_of(step.features(), pools_by_max), [&](RowTransfer transfer) {
-    return busiest(choice_of(transfer).bytes(own, compared), step.ranks);
+  const int nodes = packing.nodes.count();
+  return cheapest_transfer(std::ranges::any_of(step.features(), pools_by_max), nodes > 1, [&](RowTransfer transfer) {
+    if (nodes == 1 || nodes == step.ranks) return busiest(choice_of(transfer).bytes(own, packing), step.ranks);
+    NodeTraffic traffic(packing.nodes);
+    add_between_nodes(step, table, shards, own, packing, transfer, traffic);
+    return traffic.busiest();
   });
 }
 

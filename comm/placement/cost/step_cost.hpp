@@ -32,6 +32,7 @@ struct StepContext {
   /// was used in this step before. cached_samples() computes it.
   std::optional<double> cached_samples = {};
   double far_vectors = 0.0;  ///< share of a rank's vectors, and of their gradients, that its cache does not hold
+  Nodes nodes = {};          ///< of layout(), as settled() finds, unless partial sums are to be added on others
 
   std::span<const Table> tables() const { return statistics.tables(); }
   std::span<const Feature> features() const { return statistics.features(); }
@@ -46,7 +47,8 @@ double cached_samples(const StepContext& step, const MachineModel& machine);
 /// Holds the bytes of one exchange phase of a step: input_dist, output_dist or grad_dist.
 struct PhaseBytes {
   double all = 0.0;   ///< with each other rank
-  double node = 0.0;  ///< besides with each other rank of its node: rows that its node asks for together (dedup node)
+  double node = 0.0;  ///< besides with each other rank of its node: rows that its node asks for together (dedup node),
+                      ///< partial sums that it adds (node_partials)
   double rail = 0.0;  ///< besides with each rank that has its number on another node
 
   PhaseBytes& operator+=(const PhaseBytes& other);

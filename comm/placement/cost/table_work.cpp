@@ -18,9 +18,11 @@ class StripWork {
       own.holders.push_back({shard->rank, looked_.back().own});
     }
     outputs_ = looked_.front().own.bags * w_;
-    transfer_ = transfer_of(sums.step, sums.number, own, sums.packing);
+    transfer_ = transfer_of(sums.step, sums.number, shards, own, sums.packing);
     trips_ = choice_of(transfer_).bytes(own, sums.packing);
-    in_place_ = shards.size() == 1 && columns_ == sums.table.dim && sums.placement.hot_rows == 0;
+    if (transfer_ == RowTransfer::node_partials) find_nodes(own);
+    const bool one = node_sums_ == 1 ? alone_ == 0 : shards.size() == 1;
+    in_place_ = one && columns_ == sums.table.dim && sums.placement.hot_rows == 0;
   }
 
   void add() {
@@ -38,6 +40,8 @@ class StripWork {
       if (!rows || sums_.packing.dedup != Dedup::node) add_bytes(trips_[s]);
       rows ? add_single_rows(sums_, *shards_[s], looked_[s]) : add_pooled(*shards_[s], looked_[s]);
     }
+    for (int node = 0; node < std::ssize(adds_); ++node)
+      if (adds_[node]) add_node_sums(sums_.packing.nodes.ranks_of(node));
   }
 
  private:
@@ -47,6 +51,40 @@ class StripWork {
   }
 
   bool reduces() const { return adds_on_the_way(transfer_); }
+
+  /// Finds the nodes whose ranks add their partial sums, and how many owners send theirs alone.
+  void find_nodes(const HomeLookups& own) {
+    std::vector<int> holders;
+    for (const auto& [rank, counts] : own.holders) holders.push_back(rank);
+    adds_ = nodes_that_add(sums_.packing.nodes, holders);
+    node_sums_ = static_cast<int>(std::ranges::count(adds_, true));
+    alone_ = static_cast<int>(std::ranges::count_if(holders, [&](int rank) { return !sends_to_node(rank); }));
+  }
+  /// Returns whether a rank hands its partial sums to those of its node.
+  bool sends_to_node(int rank) const { return !adds_.empty() && adds_[sums_.packing.nodes.of(rank)]; }
+
+  /// Adds the sums of a node for all homes: each of its ranks adds those of the homes that have its number on their
+  /// nodes, sends them there along its rail, and hands the gradients that come back to its neighbours.
+  void add_node_sums(const std::vector<int>& ranks) {
+    const auto homes = static_cast<double>(sums_.packing.nodes.count()), others = static_cast<double>(ranks.size() - 1);
+    const WireTypes& wire = sums_.packing.wire;
+    const double bags = looked_.front().own.bags;
+    for (const int rank : ranks) {
+      RankWork& adder = sums_.owners[rank];
+      adder.vectors.node += homes * 4 * outputs_;
+      adder.gradients.node += homes * 4 * outputs_;
+      adder.vectors.rail += bags * static_cast<double>(row_bytes(wire.forward, columns_));
+      adder.gradients.rail += bags * static_cast<double>(row_bytes(wire.backward, columns_));
+      sums_.add_outputs(adder, 3 * homes * others * outputs_);
+      TableSums::add(adder, Term::gradient_value, 2 * homes * others * outputs_);
+      sums_.add_codec(adder, homes * outputs_);
+    }
+    RankWork& home = sums_.everywhere();
+    if (!in_place_) sums_.add_outputs(home, outputs_);
+    TableSums::add(home, Term::gradient_value, 2 * outputs_);
+    sums_.add_lines(home, Term::gradient_line, outputs_ / TableSums::values_of_line);
+    sums_.add_codec(home, outputs_);
+  }
 
   /// Adds the bytes of a round trip. Where partial sums are added on their way it adds the ids alone: the other bytes
   /// are the same for all ranks.
@@ -78,16 +116,22 @@ class StripWork {
     VectorBytes home{.outputs = 4 * outputs_, .behind = in_place_ ? 0.0 : 4 * outputs_};
     if (sums_.placement.hot_rows > 0) home.own_partials = (rows ? 2 : 1) * home.outputs;
     if (reduces()) home.packed = home.outputs, home.reduced = home.owner = sums_.ranks() * home.outputs;
+    home.packed += node_sums_ * home.outputs;
     if (!rows && !reduces())
-      for (const LookedUp& looked : looked_) home.packed += 4 * looked.own.*travelling * w_;
+      for (std::size_t s = 0; s < shards_.size(); ++s)
+        if (!sends_to_node(shards_[s]->rank)) home.packed += 4 * looked_[s].own.*travelling * w_;
     const double at_home = bytes_of(home);
     TableSums::add_buffer(sums_.everywhere(), at_home);
     if (rows || reduces()) return;
     std::map<int, double> sent_home;
-    for (std::size_t s = 0; s < shards_.size(); ++s) sent_home[shards_[s]->rank] += 4 * looked_[s].all.*travelling * w_;
+    for (std::size_t s = 0; s < shards_.size(); ++s)
+      if (!sends_to_node(shards_[s]->rank)) sent_home[shards_[s]->rank] += 4 * looked_[s].all.*travelling * w_;
+    for (int rank = 0; rank < sums_.step.ranks; ++rank)
+      if (sends_to_node(rank)) sent_home[rank] = sums_.ranks() * home.outputs;
     for (const auto& [rank, bytes] : sent_home) {
       VectorBytes owner = home;
       owner.owner = bytes;
+      if (sends_to_node(rank)) owner.packed += sums_.packing.nodes.count() * home.outputs;  // the sums that it makes
       TableSums::add_buffer(sums_.owners[rank], bytes_of(owner) - at_home);
     }
   }
@@ -117,7 +161,7 @@ class StripWork {
     sums_.read_rows(owner, looked, looked.all.distinct_rows, columns_);
     TableSums::add_buffer(owner, owned_id_bytes(looked.all.ids));
     sums_.add_held_gradients(owner, looked.all.ids, columns_);
-    if (!reduces()) send(home, owner, own);
+    if (!reduces() && !sends_to_node(shard.rank)) send(home, owner, own);
     sums_.update_shard(shard, looked, looked.all.ids, looked.all.touched_bags);
   }
 
@@ -142,7 +186,9 @@ class StripWork {
   std::vector<LookedUp> looked_;
   RowTransfer transfer_;
   std::vector<RoundTrip> trips_;
-  bool in_place_;  ///< vectors are outputs where they arrive
+  std::vector<bool> adds_;         ///< of RowTransfer::node_partials, by node
+  int node_sums_ = 0, alone_ = 0;  ///< nodes that send sums; owners that send their partials
+  bool in_place_;                  ///< vectors are outputs where they arrive
 };
 
 /// Adds what the holders of different columns of the same rows exchange: their sums over these.

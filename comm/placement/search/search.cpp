@@ -30,7 +30,9 @@ StepContext settled_for_search(const StepContext& step, const MachineModel& mach
       step.movement.dedup == Dedup::off || step.movement.dedup == Dedup::owner ? step.movement.dedup : Dedup::local;
   Plan plan{.name = "search", .ranks = step.ranks, .tables = {}};
   for (const Table& table : step.tables()) plan.tables.push_back({.shards = {whole(table, 0)}});
-  return settled(asked_apart, machine, plan);
+  StepContext result = settled(asked_apart, machine, plan);
+  result.nodes = Nodes::alone(step.ranks);
+  return result;
 }
 
 struct SearchCandidate {

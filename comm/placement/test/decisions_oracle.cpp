@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -18,29 +19,30 @@ Plan part_of(const Plan& plan, const std::vector<TableColumns>& wanted) {
   return part;
 }
 
-/// Of rows that are not replicated.
-std::int64_t busiest(const Traffic& traffic) {
-  std::int64_t most = 0;
-  for (int r = 0; r < traffic.update.ranks(); ++r)
-    most =
-        std::max(most, traffic.input_dist.sent_by(r) + traffic.output_dist.sent_by(r) + traffic.grad_dist.sent_by(r));
-  return most;
+/// Of rows that are not replicated: what the busiest node sends to others; of one node, or none, the busiest rank.
+std::int64_t busiest(const Traffic& traffic, const std::vector<int>& node_of) {
+  const bool nodes = !node_of.empty() && std::ranges::max(node_of) > 0;
+  const auto place = [&](int rank) { return nodes ? node_of[rank] : rank; };
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(traffic.update.ranks()));
+  for (int from = 0; from < traffic.update.ranks(); ++from)
+    for (int to = 0; to < traffic.update.ranks(); ++to)
+      if (place(from) != place(to))
+        sent[place(from)] += traffic.input_dist(from, to) + traffic.output_dist(from, to) + traffic.grad_dist(from, to);
+  return std::ranges::max(sent);
+}
+
+/// Whether there are several nodes of equally many ranks, several each.
+bool even(const std::vector<int>& node_of) {
+  std::map<int, int> ranks;
+  for (const int node : node_of) ++ranks[node];
+  return ranks.size() > 1 && ranks.begin()->second > 1 &&
+         std::ranges::all_of(ranks, [&](const auto& node) { return node.second == ranks.begin()->second; });
 }
 
 std::int64_t busiest_in_update(const Traffic& traffic) {
   std::int64_t most = 0;
   for (int r = 0; r < traffic.update.ranks(); ++r) most = std::max(most, traffic.update.sent_by(r));
   return most;
-}
-
-std::int64_t busiest_node(const Traffic& traffic, const std::vector<int>& node_of) {
-  std::vector<std::int64_t> sent(node_of.size());
-  for (int from = 0; from < traffic.update.ranks(); ++from)
-    for (int to = 0; to < traffic.update.ranks(); ++to)
-      if (node_of[from] != node_of[to])
-        sent[node_of[from]] +=
-            traffic.input_dist(from, to) + traffic.output_dist(from, to) + traffic.grad_dist(from, to);
-  return std::ranges::max(sent);
 }
 
 }  // namespace
@@ -56,37 +58,42 @@ Decisions predict_decisions(const Plan& plan, std::span<const Table> tables, std
     for (const Shard& shard : plan.tables[feature.table].shards)
       if (shard.rows.count() < tables[feature.table].rows - plan.tables[feature.table].hot_rows)
         splits.insert({feature.table, shard.column_begin, shard.column_end});
-  if (movement.dedup == Dedup::automatic) one.dedup = decided.dedup = Dedup::local;
-  if (movement.dedup == Dedup::node) one.dedup = Dedup::local;  // when transfers are compared
-  std::vector<TableColumns> one_by_one;
-  for (const TableColumns& columns : splits) {
-    RowTransfer best = movement.transfer;
-    if (best == RowTransfer::automatic) {
+  if (movement.dedup == Dedup::automatic) decided.dedup = Dedup::local;
+  /// With that dedup the cheapest transfer of each split, and what the busiest node sends of all.
+  const auto with = [&](Dedup dedup) {
+    std::pair<std::vector<Decisions::Split>, std::int64_t> result;
+    one.dedup = dedup;
+    for (const TableColumns& columns : splits) {
+      RowTransfer best = movement.transfer;
       std::int64_t least = -1;
-      for (const RowTransfer candidate :
-           {RowTransfer::dense_partials, RowTransfer::sparse_partials, RowTransfer::unique_rows}) {
+      for (const RowTransfer candidate : {RowTransfer::dense_partials, RowTransfer::sparse_partials,
+                                          RowTransfer::unique_rows, RowTransfer::node_partials}) {
+        if (movement.transfer != RowTransfer::automatic) continue;
+        if (candidate == RowTransfer::node_partials && std::ranges::count(node_of, 0) == std::ssize(node_of)) continue;
         one.transfer = candidate;
-        const std::int64_t most = busiest(predict_traffic(part_of(plan, {columns}), tables, features, homes, one));
+        const std::int64_t most =
+            busiest(predict_traffic(part_of(plan, {columns}), tables, features, homes, one, {}, node_of), node_of);
         if (least < 0 || most < least) std::tie(least, best) = std::pair(most, candidate);
       }
+      for (const Feature& feature : features)
+        if (movement.transfer == RowTransfer::automatic && feature.table == columns.table &&
+            feature.pooling == Pooling::max)
+          best = RowTransfer::unique_rows;
+      result.first.push_back({columns, best});
     }
-    for (const Feature& feature : features)
-      if (movement.transfer == RowTransfer::automatic && feature.table == columns.table &&
-          feature.pooling == Pooling::max)
-        best = RowTransfer::unique_rows;
-    decided.splits.push_back({columns, best});
-    if (best == RowTransfer::unique_rows) one_by_one.push_back(columns);
+    one.transfer = movement.transfer;
+    result.second = busiest(predict_traffic(part_of(plan, {splits.begin(), splits.end()}), tables, features, homes, one,
+                                            {.splits = result.first}, node_of),
+                            node_of);
+    return result;
+  };
+  const bool rows = movement.transfer == RowTransfer::automatic || movement.transfer == RowTransfer::unique_rows;
+  if (movement.dedup == Dedup::automatic && even(node_of) && rows) {
+    const std::int64_t local = with(Dedup::local).second;
+    if (local > 0 && 5 * with(Dedup::node).second <= 4 * local) decided.dedup = Dedup::node;
   }
-  if (movement.dedup == Dedup::automatic && !node_of.empty()) {
-    const auto between_nodes = [&](Dedup dedup) {
-      one.transfer = RowTransfer::unique_rows;
-      one.dedup = dedup;
-      return busiest_node(predict_traffic(part_of(plan, one_by_one), tables, features, homes, one, {}, node_of),
-                          node_of);
-    };
-    const std::int64_t local = between_nodes(Dedup::local);
-    if (local > 0 && 5 * between_nodes(Dedup::node) <= 4 * local) decided.dedup = Dedup::node;
-  }
+  decided.splits = with(decided.dedup).first;
+  one.transfer = RowTransfer::dense_partials;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     Plan part = part_of(plan, {});
     part.tables[t].data_parallel = plan.tables[t].data_parallel;

@@ -96,10 +96,13 @@ struct RandomStep {
       if (weights) home.weights.assign(home.indices.size(), 1.0F);
     }
   }
-  /// In blocks or dealt out; where the ranks do not divide by two, none.
+  /// In blocks or dealt out, on some nodes more than on others where the ranks do not divide by two.
   void draw_nodes(int ranks) {
     const bool blocks = draw(0, 1) == 1;
-    if (ranks < 4 || ranks % 2 != 0) return;
+    if (ranks < 4 || ranks % 2 != 0) {
+      for (int r = 0; r < ranks; ++r) node_of.push_back(blocks ? r / 3 : r % 2);
+      return;
+    }
     const int count = ranks == 6 && draw(0, 1) == 1 ? 3 : 2;
     for (int r = 0; r < ranks; ++r) node_of.push_back(blocks ? r / (ranks / count) : r % count);
   }

@@ -55,9 +55,10 @@ TEST(SearchState, changes_are_priced_as_the_whole_plan_would_be) {
     requested.movement.transfer = transfers[seed % transfers.size()].value;
     requested.movement.dedup = Dedup::local;
     requested.movement.replicated_gradients = seed % 5 == 0 ? ReplicatedGradients::rows : ReplicatedGradients::dense;
-    const StepContext step =
+    StepContext step =
         settled(requested, described_cluster(),
                 workload.plan(cluster.ranks, std::vector(5, TablePlacement{.data_parallel = true, .shards = {}})));
+    step.nodes = Nodes::alone(cluster.ranks);  // as the search has it
     const SearchProblem problem(step, described_cluster(), 4e6, all_families);
     std::vector<Placed> placed;
     for (std::int64_t t = 0; t < problem.tables(); ++t) placed.push_back(any_place(problem, t, random));

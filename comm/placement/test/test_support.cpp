@@ -134,6 +134,19 @@ TEST(Support, SumsOnTheWayTakeOneShardOfEachRankInFp32) {
             0u);
 }
 
+TEST(Support, NodesAddInAnyWireTypeButNoMaxima) {
+  const std::vector<Table> tables{{.name = "t", .rows = 4, .dim = 2}};
+  std::vector<Feature> features{{.name = "f", .table = 0}};
+  const Plan plan{.name = "p", .ranks = 2, .tables = {{.shards = {{{0, 2, 1}, 0, 2, 0}, {{2, 4, 1}, 0, 2, 1}}}}};
+  const Movement movement{.transfer = RowTransfer::node_partials, .wire = {ValueType::int8, ValueType::bf16}};
+  EXPECT_EQ(unsupported(plan, tables, features, movement), std::vector<std::string>());
+  features[0].pooling = Pooling::max;
+  const auto problems = unsupported(plan, tables, features, movement);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].find("feature f pools by max"), std::string::npos) << problems[0];
+  EXPECT_NE(problems[0].find("node_partials adds parts of bags"), std::string::npos) << problems[0];
+}
+
 TEST(Support, OptimizersThatSumOverRowsNeedTheSameRowsInAllColumns) {
   std::vector<Table> tables{{.name = "t", .rows = 4, .dim = 4, .optimizer = {.kind = OptimizerKind::rowwise_adagrad}}};
   Plan plan{.name = "p",

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 namespace shardmark::placement {
 namespace {
@@ -63,6 +64,7 @@ class Prediction {
     for (std::int64_t f = 0; f < std::ssize(features_); ++f)
       for (const Shard& shard : placement_of(feature(f).table).shards) add_lookups(f, shard);
     if (adds_on_the_way(movement_.transfer)) add_reductions();
+    add_node_sums();
     add_unique_rows();
     add_row_sums();
     add_replicated_gradients();
@@ -119,7 +121,9 @@ class Prediction {
       const auto held = std::ranges::count_if(ids(f, i), holds(feature(f).table, shard.rows));
       traffic_.input_dist.add(i, shard.rank,
                               bags(f, i) * length_bytes + held * (id_bytes_ + (weighted_ ? weight_bytes : 0)));
-      if (transfer == RowTransfer::dense_partials) add_vectors(i, shard.rank, bags(f, i), shard.columns());
+      if (transfer == RowTransfer::dense_partials ||
+          (transfer == RowTransfer::node_partials && !is_added(feature(f).table, shard)))
+        add_vectors(i, shard.rank, bags(f, i), shard.columns());
       if (transfer == RowTransfer::sparse_partials)
         add_vectors(i, shard.rank, touched_bags(f, i, shard), shard.columns());
     }
@@ -210,6 +214,41 @@ class Prediction {
     traffic_.output_dist += sums;
     for (int i = 0; i < plan_.ranks; ++i)
       for (int j = 0; j < plan_.ranks; ++j) traffic_.grad_dist.add(i, j, sums(j, i));
+  }
+
+  /// Shards of a table and of these columns that ranks of the node have.
+  std::vector<int> holders_on_node(std::int64_t t, const std::pair<std::int64_t, std::int64_t>& columns,
+                                   const std::vector<int>& node) const {
+    std::vector<int> holders;
+    for (const Shard& shard : placement_of(t).shards)
+      if (columns == std::pair(shard.column_begin, shard.column_end) && std::ranges::count(node, shard.rank) > 0)
+        holders.push_back(shard.rank);
+    return holders;
+  }
+  /// Says whether ranks of the node have a shard each, several of them.
+  bool is_added(std::int64_t t, const Shard& shard) const {
+    if (node_of_.empty()) return false;
+    const auto holders = holders_on_node(t, {shard.column_begin, shard.column_end}, ranks_of_node(shard.rank));
+    return holders.size() > 1 && std::set<int>(holders.begin(), holders.end()).size() == holders.size();
+  }
+
+  /// From every rank of a node to the one there that stands for the home, and one sum from that one to the home.
+  void add_node_sums() {
+    for (std::int64_t f = 0; f < std::ssize(features_); ++f) {
+      const std::int64_t t = feature(f).table;
+      std::set<std::tuple<std::int64_t, std::int64_t, std::vector<int>>> added;
+      for (const Shard& shard : placement_of(t).shards)
+        if (transfer_of(t, shard) == RowTransfer::node_partials && is_added(t, shard))
+          added.emplace(shard.column_begin, shard.column_end, ranks_of_node(shard.rank));
+      for (const auto& [begin, end, node] : added)
+        for (int i = 0; i < plan_.ranks; ++i) {
+          const std::vector<int> neighbours = ranks_of_node(i);
+          const auto number = std::ranges::find(neighbours, i) - neighbours.begin();
+          const int adder = node[static_cast<std::size_t>(number) % node.size()];
+          for (const int rank : node) add_vectors(adder, rank, bags(f, i), end - begin, {});
+          add_vectors(i, adder, bags(f, i), end - begin);
+        }
+    }
   }
 
   /// Rows that the ids of a rank's samples name, one by one.

@@ -23,9 +23,10 @@ DecisionBytes::DecisionBytes(const MovedPlan& moved)
       chooses_transfer_(!splits_.empty() && moved.movement.transfer == RowTransfer::automatic),
       chooses_dedup_(moved.movement.dedup == Dedup::automatic && moved.nodes.even() && !splits_.empty() &&
                      (chooses_transfer_ || moved.movement.transfer == RowTransfer::unique_rows)),
+      counts_nodes_(chooses_dedup_ || (chooses_transfer_ && moved.movement.dedup == Dedup::node)),
       chooses_gradients_(moved.movement.replicated_gradients == ReplicatedGradients::automatic &&
                          std::ranges::any_of(moved.plan.tables, has_replicas)),
-      packing_(moved.packing(while_undecided(moved.movement.dedup))) {
+      packing_(moved.packing(without_nodes(moved.movement.dedup))) {
   if (chooses_transfer_ || chooses_dedup_ || chooses_gradients_) sums_.resize(of_table(std::ssize(moved_.tables)));
 }
 
@@ -45,27 +46,24 @@ double DecisionBytes::most(std::int64_t first, int count) const {
   return std::ranges::max(std::span(sums_).subspan(first, count));
 }
 
-void DecisionBytes::add_between_nodes(std::int64_t split, bool by_node, const RoundTrip& trip) {
-  const int home = moved_.nodes.of(trip.home), owner = moved_.nodes.of(trip.owner);
+/// Adds what leaves a node or, where there is one, a rank, to the place of that one behind `first`.
+void DecisionBytes::add_between(std::int64_t first, const RoundTrip& trip) {
+  const auto place = [&](int rank) { return several_nodes() ? moved_.nodes.of(rank) : rank; };
+  const int home = place(trip.home), owner = place(trip.owner);
   if (home == owner) return;
-  sums_[of_dedup(split, by_node) + home] += trip.requested + trip.gradients;
-  sums_[of_dedup(split, by_node) + owner] += trip.vectors;
+  sums_[first + home] += trip.requested + trip.gradients;
+  sums_[first + owner] += trip.vectors;
 }
 
 void DecisionBytes::add_home(int rank, const PlanCounts& counts) {
   for (std::int64_t s = 0; s < std::ssize(splits_); ++s) {
     const HomeLookups lookups = lookups_in(moved_, splits_[s], rank, counts);
     for (const TransferChoice& transfer : transfers) {
-      if (!chooses_transfer_ || !is_candidate(transfer)) continue;
-      const std::int64_t first = of_transfer(s, transfer.value);
-      for (const RoundTrip& trip : transfer.bytes(lookups, packing_)) {
-        if (trip.home == trip.owner) continue;
-        sums_[first + trip.home] += trip.requested + trip.gradients;
-        sums_[first + trip.owner] += trip.vectors;
-      }
+      if (!chooses_transfer_ || !is_candidate(transfer, several_nodes())) continue;
+      for (const RoundTrip& trip : transfer.bytes(lookups, packing_)) add_between(of_transfer(s, transfer.value), trip);
     }
     if (!chooses_dedup_) continue;
-    for (const RoundTrip& trip : unique_row_bytes(lookups, packing_)) add_between_nodes(s, false, trip);
+    for (const RoundTrip& trip : unique_row_bytes(lookups, packing_)) add_between(of_dedup(s, false), trip);
   }
   for (std::int64_t t = 0; t < std::ssize(moved_.tables); ++t)
     if (chooses_gradients_ && has_replicas(moved_.plan.tables[t]))
@@ -74,37 +72,43 @@ void DecisionBytes::add_home(int rank, const PlanCounts& counts) {
 }
 
 void DecisionBytes::add_node(int node, const PlanCounts& counts) {
-  if (!chooses_dedup_) return;
+  if (!counts_nodes_) return;
   for (std::int64_t s = 0; s < std::ssize(splits_); ++s)
     for (const RoundTrip& trip :
          node_row_bytes(lookups_in(moved_, splits_[s], moved_.nodes.ranks_of(node).front(), counts), packing_))
-      add_between_nodes(s, true, trip);
+      add_between(of_dedup(s, true), trip);
 }
 
-RowTransfer DecisionBytes::transfer_of(std::int64_t split) const {
+/// Returns where the bytes of a split lie by node or, where there is one, by rank.
+std::int64_t DecisionBytes::bytes_of(std::int64_t split, RowTransfer transfer, bool by_node) const {
+  const bool rows = transfer == RowTransfer::unique_rows;
+  return rows && (by_node || !chooses_transfer_) ? of_dedup(split, by_node) : of_transfer(split, transfer);
+}
+
+/// by_node: rows that travel one by one do so with dedup node.
+RowTransfer DecisionBytes::transfer_of(std::int64_t split, bool by_node) const {
+  if (!chooses_transfer_) return moved_.movement.transfer;
   const bool max = std::ranges::any_of(moved_.features, [&](const Feature& feature) {
     return feature.table == splits_[split].columns.table && feature.pooling == Pooling::max;
   });
-  return cheapest_transfer(max,
-                           [&](RowTransfer transfer) { return most(of_transfer(split, transfer), moved_.plan.ranks); });
+  const int places = several_nodes() ? moved_.nodes.count() : moved_.plan.ranks;
+  return cheapest_transfer(max, several_nodes(),
+                           [&](RowTransfer transfer) { return most(bytes_of(split, transfer, by_node), places); });
 }
 
-bool DecisionBytes::node_is_cheaper(const Decisions& decided) const {
-  const int nodes = moved_.nodes.count();
-  std::vector<double> local(nodes), node(nodes);
+double DecisionBytes::busiest_node(bool by_node) const {
+  std::vector<double> sent(moved_.nodes.count());
   for (std::int64_t s = 0; s < std::ssize(splits_); ++s)
-    for (int n = 0; n < nodes && decided.splits[s].transfer == RowTransfer::unique_rows; ++n) {
-      local[n] += sums_[of_dedup(s, false) + n];
-      node[n] += sums_[of_dedup(s, true) + n];
-    }
-  return node_dedup_pays(std::ranges::max(local), std::ranges::max(node));
+    for (std::size_t n = 0; n < sent.size(); ++n)
+      sent[n] += sums_[bytes_of(s, transfer_of(s, by_node), by_node) + static_cast<std::int64_t>(n)];
+  return std::ranges::max(sent);
 }
 
 Decisions DecisionBytes::decide() const {
   Decisions decided{.splits = {}, .dedup = without_choice(moved_.movement.dedup), .by_rows = {}};
+  if (chooses_dedup_ && node_dedup_pays(busiest_node(false), busiest_node(true))) decided.dedup = Dedup::node;
   for (std::int64_t s = 0; s < std::ssize(splits_); ++s)
-    decided.splits.push_back({splits_[s].columns, chooses_transfer_ ? transfer_of(s) : moved_.movement.transfer});
-  if (chooses_dedup_ && node_is_cheaper(decided)) decided.dedup = Dedup::node;
+    decided.splits.push_back({splits_[s].columns, transfer_of(s, decided.dedup == Dedup::node)});
   for (std::int64_t t = 0; t < std::ssize(moved_.tables); ++t) {
     const Table& table = moved_.tables[t];
     const TablePlacement& placement = moved_.plan.tables[t];

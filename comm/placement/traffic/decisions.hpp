@@ -23,29 +23,34 @@ struct Decisions {
 };
 
 /// Returns whether transfer auto may pick it. reduce_scatter is none of the candidates: it sends as much as
-/// dense_partials or, in all, more.
-constexpr bool is_candidate(const TransferChoice& transfer) {
-  return transfer.bytes != nullptr && transfer.reduction.empty();
+/// dense_partials or, in all, more, and between nodes more than node_partials, which is a candidate there alone.
+constexpr bool is_candidate(const TransferChoice& transfer, bool several_nodes) {
+  return transfer.bytes != nullptr && transfer.reduction.empty() &&
+         (several_nodes || transfer.value != RowTransfer::node_partials);
 }
 
 /// Picks the transfer of columns whose rows are split, for auto: unique_rows where features pool by max, else the one
-/// for which busiest(transfer), the bytes that the busiest rank sends, is least; dense_partials among equals.
+/// for which busiest(transfer) is least: the bytes that the busiest node sends to others, which are what the links
+/// between nodes carry, or where there is one node, the bytes that the busiest rank sends. The first of `transfers`
+/// among equals.
 template <class Busiest>
-RowTransfer cheapest_transfer(bool pools_by_max, const Busiest& busiest) {
+RowTransfer cheapest_transfer(bool pools_by_max, bool several_nodes, const Busiest& busiest) {
   if (pools_by_max) return RowTransfer::unique_rows;
+  constexpr double of_rounding = 1e-9;  // of expected counts, which are added up in several orders
   RowTransfer best = RowTransfer::dense_partials;
   double least = busiest(best);
   for (const TransferChoice& transfer : transfers) {
-    if (!is_candidate(transfer)) continue;
+    if (!is_candidate(transfer, several_nodes)) continue;
     const double bytes = busiest(transfer.value);
-    if (bytes < least) best = transfer.value;
-    least = std::min(least, bytes);
+    if (bytes >= least * (1.0 - of_rounding)) continue;
+    best = transfer.value;
+    least = bytes;
   }
   return best;
 }
 
-/// Returns whether dedup auto picks node: the busiest node then sends other nodes at least a fifth less than with
-/// local.
+/// Returns whether dedup auto picks node: with the cheapest transfer of each row split, the busiest node then sends
+/// other nodes at least a fifth less than with local.
 constexpr bool node_dedup_pays(double local_bytes, double node_bytes) {
   return local_bytes > 0.0 && 5 * node_bytes <= 4 * local_bytes;
 }
@@ -80,7 +85,7 @@ class DecisionBytes {
   /// Returns whether the movement leaves any choice open that counts of homes decide; needs_nodes(), whether one that
   /// counts of nodes decide.
   bool needs_homes() const { return !sums_.empty(); }
-  bool needs_nodes() const { return chooses_dedup_; }
+  bool needs_nodes() const { return counts_nodes_; }
 
   void add_home(int rank, const PlanCounts& counts);
   void add_node(int node, const PlanCounts& counts);
@@ -90,19 +95,21 @@ class DecisionBytes {
   Decisions decide() const;
 
  private:
-  // Places in sums_: bytes that each rank sends, by split and transfer; bytes that leave each node, by split and for
-  // dedup local and node; bytes that each rank sends, by table whose gradients travel by rows.
+  // Places in sums_: bytes that leave each node, or of one node each rank, by split and transfer; bytes that leave each
+  // node, by split and for dedup local and node; bytes that each rank sends, by table whose gradients travel by rows.
   std::int64_t of_transfer(std::int64_t split, RowTransfer transfer) const;
   std::int64_t of_dedup(std::int64_t split, bool by_node) const;
   std::int64_t of_table(std::int64_t table) const;
   double most(std::int64_t first, int count) const;
-  void add_between_nodes(std::int64_t split, bool by_node, const RoundTrip& trip);
-  RowTransfer transfer_of(std::int64_t split) const;
-  bool node_is_cheaper(const Decisions& decided) const;
+  void add_between(std::int64_t first, const RoundTrip& trip);
+  bool several_nodes() const { return moved_.nodes.count() > 1; }
+  std::int64_t bytes_of(std::int64_t split, RowTransfer transfer, bool by_node) const;
+  RowTransfer transfer_of(std::int64_t split, bool by_node) const;
+  double busiest_node(bool by_node) const;
 
   MovedPlan moved_;
   std::vector<ColumnShards> splits_;
-  bool chooses_transfer_, chooses_dedup_, chooses_gradients_;
+  bool chooses_transfer_, chooses_dedup_, counts_nodes_, chooses_gradients_;
   Packing packing_;
   std::vector<double> sums_;
 };

@@ -31,8 +31,8 @@ constexpr auto choices_of(Dedup) { return Choices{"dedup", dedups}; }
 
 /// Resolves dedup auto to local, which it is until counts of nodes decide otherwise.
 constexpr Dedup without_choice(Dedup dedup) { return dedup == Dedup::automatic ? Dedup::local : dedup; }
-/// Returns the dedup by which transfers are compared, before anything is known of nodes.
-constexpr Dedup while_undecided(Dedup dedup) { return dedup == Dedup::node ? Dedup::local : without_choice(dedup); }
+/// Returns the dedup of a rank that requests rows from their owners, where its node does not request them together.
+constexpr Dedup without_nodes(Dedup dedup) { return dedup == Dedup::node ? Dedup::local : without_choice(dedup); }
 
 /// Returns whether a rank requests a row once, however many of its ids name it.
 constexpr bool asks_once(Dedup dedup) { return dedup != Dedup::off && dedup != Dedup::owner; }

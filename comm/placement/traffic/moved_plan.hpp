@@ -14,7 +14,7 @@ struct MovedPlan {
   std::span<const Feature> features;
   Movement movement = {};
   bool weighted = false;  ///< looked-up ids have a weight each
-  Nodes nodes = {};       ///< for Dedup::node; empty where it cannot be used
+  Nodes nodes = {};       ///< none: every rank on its own
 
   Packing packing(Dedup dedup) const;
 };

@@ -14,6 +14,7 @@ enum class RowTransfer {
   dense_partials,
   sparse_partials,
   unique_rows,
+  node_partials,
   reduce_scatter,
   reduce_scatter_pairwise,
   reduce_scatter_halving,
@@ -37,16 +38,20 @@ inline constexpr std::array transfers{
                    RowTransfer::sparse_partials, sparse_partial_bytes},
     TransferChoice{"unique_rows", "each row once to every rank that asks for it, pooled at home",
                    RowTransfer::unique_rows, unique_row_bytes},
+    TransferChoice{"node_partials",
+                   "partial sums added inside each node, one per bag and node by the exchange, added at home",
+                   RowTransfer::node_partials, node_partial_bytes},
     TransferChoice{"reduce_scatter", "partial sums added on the way (MPI_Reduce_scatter; gradients by MPI_Allgatherv)",
                    RowTransfer::reduce_scatter, direct_sum_bytes, "library"},
     TransferChoice{"reduce_scatter_pairwise", "the same by own rounds, in round k to rank+k and from rank-k, both ways",
                    RowTransfer::reduce_scatter_pairwise, direct_sum_bytes, "pairwise"},
     TransferChoice{"reduce_scatter_halving", "the same by log P own rounds: halves of the sums, gradients doubled",
                    RowTransfer::reduce_scatter_halving, halving_sum_bytes, "recursive_halving"},
-    TransferChoice{"auto",
-                   "of the first three, for each row split the one whose busiest rank sends least in the first batch; "
-                   "dense_partials with async patched",
-                   RowTransfer::automatic, nullptr},
+    TransferChoice{
+        "auto",
+        "of the first four, for each row split the one with which the busiest node sends others least in the "
+        "first batch, on one node the busiest rank; dense_partials with async patched",
+        RowTransfer::automatic, nullptr},
 };
 constexpr auto choices_of(RowTransfer) { return Choices{"transfer", transfers}; }
 constexpr const TransferChoice& choice_of(RowTransfer transfer) { return transfers[index_of(transfer)]; }

@@ -2,38 +2,72 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 #include <vector>
 
 namespace shardmark::placement {
 
 /// Says on which node each rank is, and its number among the ranks of that node, in their order. It has no nodes where
-/// nothing needs them.
+/// nothing needs them. Copies share what it holds.
 class Nodes {
  public:
   Nodes() = default;
   /// node_of holds the node of each rank; nodes are numbered from 0.
-  explicit Nodes(std::vector<int> node_of) : node_of_(std::move(node_of)) {
-    for (int rank = 0; rank < static_cast<int>(node_of_.size()); ++rank) {
-      if (node_of_[rank] >= count()) ranks_of_.resize(node_of_[rank] + 1);
-      local_.push_back(static_cast<int>(ranks_of_[node_of_[rank]].size()));
-      ranks_of_[node_of_[rank]].push_back(rank);
+  explicit Nodes(std::vector<int> node_of) {
+    Map map{.node_of = std::move(node_of)};
+    for (int rank = 0; rank < static_cast<int>(map.node_of.size()); ++rank) {
+      const auto node = static_cast<std::size_t>(map.node_of[rank]);
+      if (node >= map.ranks_of.size()) map.ranks_of.resize(node + 1);
+      map.local.push_back(static_cast<int>(map.ranks_of[node].size()));
+      map.ranks_of[node].push_back(rank);
     }
+    map_ = std::make_shared<const Map>(std::move(map));
   }
 
-  int count() const { return static_cast<int>(ranks_of_.size()); }
-  int of(int rank) const { return node_of_[rank]; }
-  const std::vector<int>& ranks_of(int node) const { return ranks_of_[node]; }
-  /// Returns the rank of a node that has the local number of `rank` on its own node.
-  int counterpart(int node, int rank) const { return ranks_of_[node][local_[rank]]; }
+  /// Returns a node for each rank.
+  static Nodes alone(int ranks) {
+    std::vector<int> node_of(static_cast<std::size_t>(ranks));
+    std::iota(node_of.begin(), node_of.end(), 0);
+    return Nodes(std::move(node_of));
+  }
+
+  int count() const { return map_ ? static_cast<int>(map_->ranks_of.size()) : 0; }
+  int of(int rank) const { return map_->node_of[rank]; }
+  const std::vector<int>& ranks_of(int node) const { return map_->ranks_of[node]; }
+  /// Returns the rank of a node that has the local number of `rank` on its own node, modulo the ranks of the node.
+  int counterpart(int node, int rank) const {
+    return ranks_of(node)[static_cast<std::size_t>(map_->local[rank]) % ranks_of(node).size()];
+  }
   /// Returns whether there are several nodes of equally many ranks, several each, which Dedup::node needs.
   bool even() const {
-    return count() > 1 && ranks_of_[0].size() > 1 &&
-           std::ranges::all_of(ranks_of_, [&](const auto& ranks) { return ranks.size() == ranks_of_[0].size(); });
+    return count() > 1 && ranks_of(0).size() > 1 &&
+           std::ranges::all_of(map_->ranks_of, [&](const auto& ranks) { return ranks.size() == ranks_of(0).size(); });
   }
 
  private:
-  std::vector<int> node_of_, local_;
-  std::vector<std::vector<int>> ranks_of_;
+  struct Map {
+    std::vector<int> node_of, local = {};
+    std::vector<std::vector<int>> ranks_of = {};
+  };
+  std::shared_ptr<const Map> map_;
 };
+
+/// Returns by node whether its ranks add their partial sums of some columns before these leave it
+/// (RowTransfer::node_partials): several of them hold a shard, and none two. holders: ranks of the shards.
+inline std::vector<bool> nodes_that_add(const Nodes& nodes, std::vector<int> holders) {
+  std::vector<int> held(static_cast<std::size_t>(nodes.count()));
+  std::vector<bool> twice(held.size());
+  if (held.empty()) return twice;
+  std::ranges::sort(holders);
+  for (std::size_t h = 0; h < holders.size(); ++h) {
+    const auto node = static_cast<std::size_t>(nodes.of(holders[h]));
+    ++held[node];
+    if (h > 0 && holders[h] == holders[h - 1]) twice[node] = true;
+  }
+  std::vector<bool> add;
+  for (std::size_t node = 0; node < held.size(); ++node) add.push_back(held[node] > 1 && !twice[node]);
+  return add;
+}
 
 }  // namespace shardmark::placement

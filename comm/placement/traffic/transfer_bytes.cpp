@@ -52,6 +52,28 @@ std::vector<RoundTrip> sparse_partial_bytes(const HomeLookups& lookups, const Pa
   return partial_bytes(lookups, packing, &ShardCounts::touched_bags);
 }
 
+std::vector<RoundTrip> node_partial_bytes(const HomeLookups& lookups, const Packing& packing) {
+  std::vector<RoundTrip> trips;
+  std::vector<int> holders;
+  for (const auto& [owner, counts] : lookups.holders) holders.push_back(owner);
+  const Nodes& nodes = packing.nodes;
+  const std::vector<bool> adds = nodes_that_add(nodes, holders);
+  for (const auto& [owner, counts] : lookups.holders) {
+    const bool alone = nodes.count() == 0 || !adds[nodes.of(owner)];
+    trips.push_back(vectors_home(lookups.home, owner, lengths_and_ids(counts, packing), alone ? counts.bags : 0.0,
+                                 lookups.columns, packing.wire));
+  }
+  const double bags = lookups.holders.front().counts.bags;  // the same for every shard of a table
+  for (int node = 0; node < nodes.count(); ++node) {
+    if (!adds[node]) continue;
+    const int adder = nodes.counterpart(node, lookups.home);
+    for (const int rank : nodes.ranks_of(node))
+      trips.push_back(vectors_home(adder, rank, 0, bags, lookups.columns, {}));
+    trips.push_back(vectors_home(lookups.home, adder, 0, bags, lookups.columns, packing.wire));
+  }
+  return trips;
+}
+
 std::vector<RoundTrip> direct_sum_bytes(const HomeLookups& lookups, const Packing& packing) {
   return sum_bytes(lookups, packing, ReductionSteps::direct);
 }

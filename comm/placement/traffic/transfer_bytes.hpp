@@ -39,7 +39,7 @@ struct Packing {
   std::int64_t row_id_bytes = 4;  ///< of the number of a row that is asked for
   std::int64_t id_bytes = 4;      ///< of an id, with its weight if it has one, whose row is pooled by the owner
   Dedup dedup = Dedup::local;     ///< not automatic
-  Nodes nodes = {};               ///< for Dedup::node
+  Nodes nodes = {};               ///< for Dedup::node and RowTransfer::node_partials
 };
 
 /// Counts what a transfer sends for one rank's lookups in the shards of some columns: a pure function of the counts,
@@ -60,6 +60,11 @@ std::vector<RoundTrip> sparse_partial_bytes(const HomeLookups& lookups, const Pa
 /// in fp32, from the counterpart of the shard's rank on its own node instead; node_row_bytes counts what that one
 /// requests from the shard.
 std::vector<RoundTrip> unique_row_bytes(const HomeLookups& lookups, const Packing& packing);
+
+/// Sends the same ids and lengths as dense_partial_bytes. On every node that adds (nodes_that_add), each rank hands n
+/// partial sums of 4 w bytes to the counterpart of the home on this node, which sends the home n sums of s_w bytes, and
+/// n gradients of as many bytes take the same paths back. Of other nodes the owners send theirs as dense partials.
+std::vector<RoundTrip> node_partial_bytes(const HomeLookups& lookups, const Packing& packing);
 
 /// Sends the same ids and lengths as dense_partial_bytes. Every rank then hands on n partial sums of 4 w bytes on their
 /// way to the home (next_hop), and n gradients of as many bytes take the same path back.

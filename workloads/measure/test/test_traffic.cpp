@@ -26,18 +26,11 @@ std::vector<Batch> homes_of(const RunOptions& options, BatchSource& batches, std
   return homes;
 }
 
-std::vector<int> nodes_of(const comm::Communicator& comm) {
-  std::vector<int> node_of;
-  for (int r = 0; r < comm.size(); ++r) node_of.push_back(comm.node_of(r));
-  return node_of;
-}
-
 /// From the ids of all ranks in one place.
 placement::Decisions decisions_of(const comm::Communicator& comm, const placement::Movement& movement,
                                   const placement::Plan& plan, const Workload& workload,
                                   const std::vector<Batch>& first_homes) {
-  return placement::predict_decisions(plan, workload.tables, workload.features, first_homes, movement,
-                                      why_no_node_dedup(comm).empty() ? nodes_of(comm) : std::vector<int>());
+  return placement::predict_decisions(plan, workload.tables, workload.features, first_homes, movement, comm.node_of());
 }
 
 void check_traffic(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
@@ -55,7 +48,7 @@ void check_traffic(const comm::Communicator& comm, const RunOptions& options, co
     const PhaseCosts costs = training_step(ready->flight, inputs[step]);
     const placement::Traffic traffic = placement::predict_traffic(plan, workload.tables, workload.features,
                                                                   homes_of(options, *batches, step, comm.size()),
-                                                                  config.movement, decided, nodes_of(comm));
+                                                                  config.movement, decided, comm.node_of());
     const auto expect_bytes = [&](Phase phase, const placement::ByteMatrix& bytes) {
       const auto where = std::string(phase_names[index_of(phase)]) + ", step " + std::to_string(step) + ", rank " +
                          std::to_string(comm.rank());
@@ -238,7 +231,7 @@ TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
     const auto busiest_node = [&](placement::Dedup dedup) {
       movement.dedup = dedup;
       const placement::Traffic traffic = placement::predict_traffic(
-          plan, options.workload.tables, options.workload.features, homes, movement, decided, nodes_of(comm));
+          plan, options.workload.tables, options.workload.features, homes, movement, decided, comm.node_of());
       std::vector<std::int64_t> sent(2);
       for (int from = 0; from < 4; ++from)
         for (const int to : comm.ranks_of(1 - comm.node_of(from)))
@@ -251,7 +244,7 @@ TEST(Traffic, DedupAutoTakesNodeWhereAFifthLessLeavesTheBusiestNode) {
     times_node += node;
     movement.dedup = node ? placement::Dedup::node : placement::Dedup::local;
     const placement::Traffic traffic = placement::predict_traffic(
-        plan, options.workload.tables, options.workload.features, homes, movement, decided, nodes_of(comm));
+        plan, options.workload.tables, options.workload.features, homes, movement, decided, comm.node_of());
     for (int peer = 0; peer < 4; ++peer)
       EXPECT_EQ(traffic.input_dist(comm.rank(), peer),
                 ready->flight.sent().to_ranks(index_of(Phase::input_dist)).payload[peer])

@@ -303,6 +303,7 @@ TEST(TrainingStep, ReduceScatterRefusesTwoRowShardsOfOneStrip) {
   placement::Plan plan = plan_of("table_wise", options, comm.size());
   plan.tables[1].shards = {{{0, 50, 2}, 0, 16, 0}, {{1, 50, 2}, 0, 16, 0}};
   EXPECT_EQ(0, wrong_values(comm, options, plan, {.exchange = comm::exchange_named("pairwise")}));
+  EXPECT_EQ(0, wrong_values(comm, options, plan, {.movement = {.transfer = placement::RowTransfer::node_partials}}));
   for (const auto& choice : placement::transfers) {
     if (!placement::adds_on_the_way(choice.value)) continue;
     try {

@@ -175,9 +175,7 @@ void VectorPatch::send() {
   const auto received = received_.first(list_copies(home_, home_numbers_, true, scattered_.host));
   copy_runs(gathered_, flight_.vectors, sent);
   vectors_.lay_out(flight_.group.layout.ranks, row_blocks_);
-  vectors_.pack(Direction::forward, sent);
   vectors_.move(Direction::forward, sent, received);
-  vectors_.unpack(Direction::forward, received);
   copy_runs(scattered_, received, flight_.vectors);
 }
 

@@ -152,15 +152,11 @@ void RowHop::receive_ids(const DeviceArray<std::int64_t>& ids) {
 }
 
 void RowHop::send_rows(const DeviceArray<float>& held, const DeviceArray<float>& packed) {
-  vectors_.pack(Direction::forward, held);
   vectors_.move(Direction::forward, held, packed);
-  vectors_.unpack(Direction::forward, packed);
 }
 
 void RowHop::return_gradients(const DeviceArray<float>& packed, const DeviceArray<float>& held) {
-  vectors_.pack(Direction::backward, packed);
   vectors_.move(Direction::backward, packed, held);
-  vectors_.unpack(Direction::backward, held);
 }
 
 void AnsweredRows::list(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids) {
