@@ -36,7 +36,9 @@ class CheckBagsTest : public testing::Test {
     const Bags<Exec, Index> bags{array_of(exec, first_bag, "first_bag"), array_of(exec, batch.offsets, "offsets"),
                                  indices_, array_of(exec, batch.weights, "weights")};
     try {
-      warnings = check_bags<Exec, Index>(exec, mode, bags, indices_, array_of(exec, rows, "rows"), first_sample);
+      warnings = check_bags<Exec, Index>(exec, mode, bags, indices_,
+                                         array_of(exec, std::vector<KeyRange>(rows.begin(), rows.end()), "keys"),
+                                         first_sample);
     } catch (const InputError& error) {
       return error.what();
     }

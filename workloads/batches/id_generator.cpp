@@ -47,6 +47,12 @@ std::int64_t drawn_length(bool ragged, std::uint64_t random, std::int64_t number
 
 }  // namespace
 
+std::int64_t IdGenerator::key_of(std::int64_t table, std::int64_t id) const {
+  const Table& of = workload_.tables[table];
+  if (of.any_key) return drawn_key(table, id);
+  return workload_.ids.shuffled ? permute(random_bits(seed_, table), of.rows, id) : id;
+}
+
 Batch IdGenerator::batch(std::int64_t step, std::int64_t first, std::int64_t count) const {
   const Workload& workload = workload_;
   Batch batch{
@@ -73,8 +79,7 @@ Batch IdGenerator::batch(std::int64_t step, std::int64_t first, std::int64_t cou
         const std::int64_t end = i + drawn_length(ragged, drawn_bits(Draw::length, k), of_segment);
         for (; i < end; ++i) {
           const std::int64_t drawn = draw(workload.ids, unit_interval(drawn_bits(Draw::id, i)), rows);
-          const std::int64_t id = here.row(feature.table, drawn);
-          batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed_, feature.table), rows, id) : id);
+          batch.indices.push_back(key_of(feature.table, here.row(feature.table, drawn)));
           if (workload.ids.weighted)
             batch.weights.push_back(0.25F * static_cast<float>(1 + (drawn_bits(Draw::weight, i) >> 61)));
         }

@@ -19,7 +19,8 @@ std::int64_t draw_uniform(double r, std::int64_t rows);
 /// holds `hotness` ids, or 0 to 2 x hotness of them when the lengths are ragged; ids may repeat. Nested ids are in
 /// `segments` segments of hotness / segments ids, or when ragged in 0 to twice as many, each of 0 to twice as many.
 /// With a shift of n rows, row i of batch 0 is row i + n step, modulo the rows, of batch `step`; IdMotion says what
-/// drift and overlap do. Rows are then scattered where ids are shuffled. Weights are multiples of 1/4 in (0, 2].
+/// drift and overlap do. Rows are then scattered where ids are shuffled, and have keys anywhere among the 2^64 integers
+/// in tables of any keys (drawn_key). Weights are multiples of 1/4 in (0, 2].
 class IdGenerator {
  public:
   /// The workload must outlive the object.
@@ -30,6 +31,9 @@ class IdGenerator {
   Batch batch(std::int64_t step, std::int64_t first, std::int64_t count) const;
 
  private:
+  /// Returns the key of a row of the law, 0 the hottest, where it has moved.
+  std::int64_t key_of(std::int64_t table, std::int64_t id) const;
+
   const Workload& workload_;
   std::uint64_t seed_;
   IdMotion motion_;

@@ -134,6 +134,7 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   if (std::ranges::any_of(cases, [](const Case& config) { return config.async != Async{}; }))
     cases = without_unused_async(std::move(cases));
   if (run.exact) make_exact(run.workload);
+  expect_keys(run.workload);
   check_dynamic_tables(run, cases);
 }
 
@@ -300,6 +301,28 @@ void check_optimizers(const RunOptions& run) {
   for (const Table& table : run.workload.tables) check_optimizer("table " + table.name, table.optimizer);
   if (has_layers(run.dense.kind))
     check_optimizer("dense model " + std::string(name_of(run.dense.kind)), run.dense.optimizer_of_weights());
+}
+
+void expect_keys(Workload& workload) {
+  for (std::size_t t = 0; t < workload.tables.size(); ++t) {
+    Table& table = workload.tables[t];
+    if (!table.any_key) continue;
+    const std::int64_t capacity = table.dynamic.eviction.capacity;
+    if (table.rows == 0) table.rows = capacity;
+    if (table.rows == 0)
+      throw InputError(
+          fmt::format("table {}: rows -1, and nothing says how many keys to expect; use --capacity N, or give \"keys\" "
+                      "in the spec",
+                      table.name));
+    double ids = 0.0;
+    for (const Feature& feature : workload.features)
+      if (feature.table == static_cast<std::int64_t>(t)) ids += static_cast<double>(feature.hotness);
+    const double of_step = ids * static_cast<double>(workload.global_batch) * (workload.ids.ragged ? 2.0 : 1.0);
+    // A bucket makes room at the end of a step, which itself may bring as many rows as it has ids.
+    table.room = table.rows;
+    if (capacity > 0 && static_cast<double>(capacity) + of_step < static_cast<double>(table.room))
+      table.room = capacity + static_cast<std::int64_t>(of_step);
+  }
 }
 
 void check_dynamic_tables(const RunOptions& run, const std::vector<Case>& cases) {

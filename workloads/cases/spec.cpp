@@ -176,14 +176,30 @@ void keys_of(Keys& keys, DynamicRules& rules) {
 /// This is the largest number of tables that an entry may stand for.
 constexpr std::int64_t largest_count = 1'000'000;
 
+/// Names the rows of a table, or -1 and how many keys are expected.
+void rows_of(Keys& keys, Table& table) {
+  constexpr std::int64_t any = -1;
+  std::int64_t rows = table.any_key ? any : table.rows, expected = table.any_key ? table.rows : 0;
+  keys.must("rows", rows, "rows of the table, before --scale; -1: keys are any integers, of storage dynamic", "rows");
+  keys.at_least(keys.reads() && rows != any ? 1 : any, "rows", rows);
+  keys.unless(std::int64_t{0}, "keys", expected,
+              "of rows -1: different keys that are expected, before --scale, and that ids are drawn from; 0: capacity",
+              "keys");
+  keys.at_least(0, "keys", expected);
+  if (!keys.reads()) return;
+  table.any_key = rows == any;
+  table.rows = table.any_key ? expected : rows;
+  if (!table.any_key && expected > 0)
+    keys.fail("keys", fmt::format("\"keys\" are expected where rows is -1, not {}", rows));
+}
+
 void keys_of(Keys& keys, TableEntry& entry, const Optimizer& usual) {
   const Table plain;
   Table& table = entry.table;
   keys.must("name", table.name, "name of the table, or stem of the names of count tables");
   keys.may("count", entry.count, "tables that this entry stands for: NAME_0, NAME_1, ...", "tables");
   keys.within(1, largest_count, "count", entry.count.value_or(1));
-  keys.must("rows", table.rows, "rows of the table, before --scale", "rows");
-  keys.at_least(1, "rows", table.rows);
+  rows_of(keys, table);
   keys.must("dim", table.dim, "values of a row", "values");
   keys.at_least(1, "dim", table.dim);
   keys.unless(usual, "optimizer", table.optimizer, "update rule of this table; else that of the top level");
@@ -297,6 +313,12 @@ std::vector<std::int64_t> rows_of_features(const Workload& workload) {
   return rows;
 }
 
+std::vector<KeyRange> keys_of_features(const Workload& workload) {
+  std::vector<KeyRange> keys;
+  for (const Feature& feature : workload.features) keys.push_back(key_range_of(workload.tables[feature.table]));
+  return keys;
+}
+
 std::vector<std::int64_t> output_widths(const Workload& workload) {
   std::vector<std::int64_t> widths;
   for (const Feature& feature : workload.features)
@@ -327,7 +349,7 @@ void scale_rows(Workload& workload, std::int64_t divisor) {
   if (divisor > std::numeric_limits<std::int64_t>::max() / workload.scale)
     throw InputError(fmt::format("scale 1/{} of a workload at scale 1/{} is too small", divisor, workload.scale));
   for (auto& table : workload.tables) {
-    table.rows = (table.rows - 1) / divisor + 1;
+    if (table.rows > 0) table.rows = (table.rows - 1) / divisor + 1;
     if (divisor > 1) table.tensor_train.row_shape.clear();
   }
   workload.scale *= divisor;

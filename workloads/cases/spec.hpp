@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/batch.hpp"
 #include "reference/dense/dense_spec.hpp"
 #include "reference/table.hpp"
 #include "workloads/cases/published.hpp"
@@ -76,6 +77,9 @@ Workload load_workload(const std::string& name_or_file, std::string_view scale =
 
 /// Returns the rows of the table that each feature reads.
 std::vector<std::int64_t> rows_of_features(const Workload& workload);
+
+/// Returns the ids that the table of each feature has.
+std::vector<KeyRange> keys_of_features(const Workload& workload);
 
 /// Returns the number of values that each feature gives for a sample: the dim of its table for each of its bags.
 std::vector<std::int64_t> output_widths(const Workload& workload);

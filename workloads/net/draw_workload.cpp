@@ -51,6 +51,7 @@ Table draw_table(Draw& draw, int ranks) {
   if (draw.chance(0.15)) table.value_type = draw.of(value_types).value;
   table.stochastic_rounding = draw.chance(0.1);
   if (draw.chance(0.08)) table.storage = draw.of(storages()).value;
+  if (storage_of(table).comes_and_goes) table.any_key = draw.chance(0.6);
   if (draw.chance(0.7)) table.tensor_train.ranks = {draw.log_whole(1, 8)};
   return table;
 }
