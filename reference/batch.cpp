@@ -2,7 +2,6 @@
 #include "reference/batch.hpp"
 
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "reference/error.hpp"
@@ -14,10 +13,7 @@ std::string KeyRange::text() const {
   return "the keys " + std::to_string(first) + " to " + std::to_string(last()) + " of its table";
 }
 
-KeyRange key_range_of(const Table& table) {
-  constexpr auto limits = std::numeric_limits<std::int64_t>();
-  return table.any_key ? KeyRange(limits.min(), limits.max()) : KeyRange(table.rows);
-}
+KeyRange key_range_of(const Table& table) { return table.any_key ? table.keys : KeyRange(table.rows); }
 
 Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count) {
   Batch slice{.samples = count, .features = batch.features, .offsets = {0}, .indices = {}, .weights = {}};

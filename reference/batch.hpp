@@ -3,37 +3,11 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "reference/table.hpp"
 
 namespace shardmark::reference {
-
-/// Holds the ids that name a row: consecutive integers, [0, rows) for most tables.
-struct KeyRange {
-  std::int64_t first = 0;
-  std::uint64_t width = 0;  ///< last - first, so that a range may be all of the 2^64 integers
-
-  constexpr KeyRange() = default;
-  constexpr KeyRange(std::int64_t rows) : width(static_cast<std::uint64_t>(rows) - 1) {}  // NOLINT: of so many rows
-  constexpr KeyRange(std::int64_t first_key, std::int64_t last_key)
-      : first(first_key), width(static_cast<std::uint64_t>(last_key) - static_cast<std::uint64_t>(first_key)) {}
-
-  /// Returns how far behind the first key a key is, modulo 2^64.
-  constexpr std::uint64_t place(std::int64_t key) const {
-    return static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(first);
-  }
-  constexpr bool contains(std::int64_t key) const { return place(key) <= width; }
-  /// Returns the key of the range that one outside it is folded to, modulo the size of the range.
-  constexpr std::int64_t folded(std::int64_t key) const {
-    return contains(key) ? key
-                         : static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + place(key) % (width + 1));
-  }
-  constexpr std::int64_t last() const { return static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + width); }
-  /// Returns what a key outside it is outside of, in words.
-  std::string text() const;
-};
 
 /// Returns the ids that a table has.
 KeyRange key_range_of(const Table& table);
@@ -107,5 +81,5 @@ void for_each_bag(const Batch& batch, std::int64_t number, const Feature& featur
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::Batch, reference::KeyRange, reference::check_batch, reference::key_range_of, reference::slice_samples;
+using reference::Batch, reference::check_batch, reference::key_range_of, reference::slice_samples;
 }  // namespace shardmark

@@ -58,10 +58,11 @@ void require_one_place(const std::string& plan, const TablePlacement& placement,
 /// What a table whose keys are any asks of its storage.
 void require_keys(const Table& table) {
   if (!table.any_key || storage_of(table).comes_and_goes) return;
-  throw InputError(fmt::format(
-      "table {}: its keys are any of the 2^64 integers (rows -1), for which storage {} has no rows; use --storage "
-      "dynamic, or give the rows",
-      table.name, storage_of(table).name));
+  throw InputError(
+      fmt::format("table {}: its keys are any of the 2^64 integers (rows -1, or id_rule raw), for which storage {} has "
+                  "no rows; use --storage "
+                  "dynamic, or give the rows",
+                  table.name, storage_of(table).name));
 }
 
 /// Where partial sums of row shards of the same columns are added on their way: one of each rank, in fp32.

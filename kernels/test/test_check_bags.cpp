@@ -113,6 +113,10 @@ TYPED_TEST(CheckBagsTest, WarnsCountsAndMends) {
   auto expected = converted<typename TypeParam::Index>(good.indices);
   expected[7] = expected.back() = 0;
   EXPECT_EQ(this->mended(), expected);
+  this->words(BoundsCheck::fold, batch, 0);
+  EXPECT_EQ(this->warnings.ids, 2);
+  expected[7] = 3;  // 2^64 - 3 modulo 10
+  EXPECT_EQ(this->mended(), expected);
   batch.offsets[5] = -1;
   EXPECT_EQ(this->words(BoundsCheck::warn, batch), this->words_of_the_reference(batch));
 }

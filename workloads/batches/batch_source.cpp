@@ -121,6 +121,7 @@ class CheckedBatches : public BatchSource {
     Batch& batch = samples.batch;
     check_shape(batch);
     const auto warnings = check(batch, mode_, keys_, first);
+    samples.replaced = warnings.ids;
     if (warnings.ids + warnings.weights > 0 && told_.insert(step).second)
       notice_(fmt::format("batch {}: {} ids {} and {} weights that are not finite; the first: {}", step, warnings.ids,
                           mode_ == kernels::BoundsCheck::fold ? "folded into their tables" : "replaced by row 0",

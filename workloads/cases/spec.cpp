@@ -63,6 +63,13 @@ void keys_of(Keys& keys, IdSpec& ids) {
   keys.may("overlap", ids.overlap,
            "share of the distinct rows of a batch that the batch before has too; else that of the law");
   keys.share("overlap", ids.overlap.value_or(0.0));
+  keys.unless(0.0, "new", ids.fresh,
+              "of tables of rows -1: share of the keys that a batch can name which none has named before");
+  keys.share("new", ids.fresh);
+  keys.unless(std::int64_t{0}, "half_life", ids.half_life,
+              "of tables of rows -1: batches after which half of the keys have died, and others are hot; 0: none dies",
+              "batches");
+  keys.at_least(0, "half_life", ids.half_life);
 }
 
 void keys_of(Keys& keys, PublishedStep& step) {
@@ -186,11 +193,26 @@ void rows_of(Keys& keys, Table& table) {
               "of rows -1: different keys that are expected, before --scale, and that ids are drawn from; 0: capacity",
               "keys");
   keys.at_least(0, "keys", expected);
+  std::int64_t first = table.keys.first, last = table.keys.last();
+  keys.unless(KeyRange::least, "min_key", first, "of rows -1: the least key that may come");
+  keys.unless(KeyRange::most, "max_key", last, "of rows -1: the greatest key that may come");
   if (!keys.reads()) return;
+  const bool closed = first != KeyRange::least || last != KeyRange::most;
+  if (rows != any && (expected > 0 || closed))
+    keys.fail(expected > 0               ? "keys"
+              : first != KeyRange::least ? "min_key"
+                                         : "max_key",
+              fmt::format("\"keys\", \"min_key\" and \"max_key\" are for rows -1, not {}", rows));
+  if (first > last) keys.fail("max_key", fmt::format("\"max_key\" {} is below \"min_key\" {}", last, first));
   table.any_key = rows == any;
-  table.rows = table.any_key ? expected : rows;
-  if (!table.any_key && expected > 0)
-    keys.fail("keys", fmt::format("\"keys\" are expected where rows is -1, not {}", rows));
+  table.rows = rows;
+  if (!table.any_key) return;
+  table.keys = {first, last};
+  const std::uint64_t most = table.keys.width;  // one less than the keys
+  if (expected > 0 && static_cast<std::uint64_t>(expected) - 1 > most)
+    keys.fail("keys", fmt::format("\"keys\" {} are more than there are from {} to {}", expected, first, last));
+  constexpr std::uint64_t countable = std::uint64_t{1} << 40;
+  table.rows = expected == 0 && most < countable ? static_cast<std::int64_t>(most) + 1 : expected;
 }
 
 void keys_of(Keys& keys, TableEntry& entry, const Optimizer& usual) {

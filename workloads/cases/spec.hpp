@@ -45,6 +45,9 @@ struct IdSpec {
   Drift drift = {};
   /// Is how many of the distinct rows of a batch the batch before has too, 0 to 1, by table; absent: as the law has it.
   std::optional<double> overlap = {};
+  // Of tables of any keys (key_births.hpp):
+  double fresh = 0.0;          ///< share of the different keys that a batch can name which none has named before
+  std::int64_t half_life = 0;  ///< batches after which half of the keys have died, and others are hot; 0: none dies
 };
 
 /// Describes a batch and the tables that it reads: specs/<name>.json, or a file of the user's in the same format.

@@ -137,6 +137,12 @@ Json draw_workload(Draw& draw, int ranks) {
     for (Feature& feature : workload.features)
       if (draw.chance(0.6)) draw_segments(draw, feature);
   workload.ids = draw_ids(draw);
+  if (has_any_keys(workload.tables)) {
+    if (draw.chance(0.5))
+      workload.ids.fresh = draw.of({0.01, 0.3, 1.0});
+    else if (draw.chance(0.5))
+      workload.ids.half_life = draw.log_whole(1, 20);
+  }
   workload.replicate_rows = draw.of({10, 100, 6000});
   if (draw.chance(0.95)) workload.dense = draw_dense(draw, draw.whole(0, 5));
   draw_batch(draw, workload);
