@@ -16,12 +16,14 @@
 namespace shardmark::datasets {
 
 /// Says how a raw 32-bit value becomes a row of its table.
-enum class IdRule { modulo, frequency };
+enum class IdRule { modulo, frequency, raw };
 
 inline constexpr std::array id_rules{
     Choice<IdRule>{"modulo", "the 32-bit value modulo the table's rows; a missing value counts as 0", IdRule::modulo},
     Choice<IdRule>{"frequency", "0 for missing, 1 for rarer than --min-count, then by falling count, ties by value",
                    IdRule::frequency},
+    Choice<IdRule>{"raw", "the 32-bit value itself, of tables of storage dynamic; a missing value counts as 0",
+                   IdRule::raw},
 };
 constexpr auto choices_of(IdRule) { return Choices{"id rule", id_rules}; }
 

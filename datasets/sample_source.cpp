@@ -108,6 +108,8 @@ class TsvSource : public SampleSource {
 
 IdMapping mapping_of(const std::string& path, const SourceOptions& options, const Notice& notice) {
   if (options.rule == IdRule::modulo) return IdMapping::modulo(options.rows);
+  if (options.rule == IdRule::raw)  // a table of all values leaves them as they are
+    return IdMapping::modulo(std::vector<std::int64_t>(options.rows.size(), std::int64_t{1} << 32));
   IdMapping mapping = count_frequencies(path, options.reader, options.rows, options.min_count, [](std::int64_t) {});
   if (const std::string dropped = mapping.dropped_summary(); !dropped.empty()) notice(path + ": " + dropped);
   return mapping;

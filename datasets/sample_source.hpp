@@ -19,6 +19,7 @@ struct Samples {
   Batch batch;
   std::vector<float> dense;   ///< [samples, dense features], raw values; a missing one is 0
   std::vector<float> labels;  ///< [samples], 0 or 1
+  std::int64_t replaced = 0;  ///< ids that were outside their table, and are now others
 };
 
 /// Receives what the user should know and no value shows: lines skipped, no labels, the data start again.

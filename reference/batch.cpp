@@ -8,6 +8,13 @@
 
 namespace shardmark::reference {
 
+std::string KeyRange::text() const {
+  if (first == 0) return "its table of " + std::to_string(width + 1) + " rows";
+  return "the keys " + std::to_string(first) + " to " + std::to_string(last()) + " of its table";
+}
+
+KeyRange key_range_of(const Table& table) { return table.any_key ? table.keys : KeyRange(table.rows); }
+
 Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count) {
   Batch slice{.samples = count, .features = batch.features, .offsets = {0}, .indices = {}, .weights = {}};
   const bool nested = !batch.first_segment.empty();
@@ -75,15 +82,14 @@ void check_segments(const Batch& batch) {
   }
 }
 
-void check_ids(const Batch& batch, std::int64_t bag, std::int64_t rows) {
+void check_ids(const Batch& batch, std::int64_t bag, const KeyRange& keys) {
   const auto where = [&] {
     return " of feature " + std::to_string(bag / batch.samples) + ", sample " + std::to_string(bag % batch.samples);
   };
   const auto end = static_cast<std::size_t>(batch.offsets[bag + 1]);
   for (auto i = static_cast<std::size_t>(batch.offsets[bag]); i < end; ++i) {
-    if (const std::int64_t id = batch.indices[i]; id < 0 || id >= rows)
-      throw InputError("batch: id " + std::to_string(id) + where() + " is outside its table of " +
-                       std::to_string(rows) + " rows");
+    if (const std::int64_t id = batch.indices[i]; !keys.contains(id))
+      throw InputError("batch: id " + std::to_string(id) + where() + " is outside " + keys.text());
     if (!batch.weights.empty() && !std::isfinite(batch.weights[i]))
       throw InputError("batch: weight " + std::to_string(batch.weights[i]) + where() + " is not finite");
   }
@@ -91,13 +97,17 @@ void check_ids(const Batch& batch, std::int64_t bag, std::int64_t rows) {
 
 }  // namespace
 
-void check_batch(const Batch& batch, std::span<const std::int64_t> rows) {
-  if (batch.samples < 0 || batch.features != std::ssize(rows))
+void check_batch(const Batch& batch, std::span<const KeyRange> keys) {
+  if (batch.samples < 0 || batch.features != std::ssize(keys))
     throw InputError("batch: " + std::to_string(batch.features) + " features of " + std::to_string(batch.samples) +
-                     " samples, but " + std::to_string(rows.size()) + " features are known");
+                     " samples, but " + std::to_string(keys.size()) + " features are known");
   check_offsets(batch);
   check_segments(batch);
-  for (std::int64_t bag = 0; bag < batch.bags(); ++bag) check_ids(batch, bag, rows[bag / batch.samples]);
+  for (std::int64_t bag = 0; bag < batch.bags(); ++bag) check_ids(batch, bag, keys[bag / batch.samples]);
+}
+
+void check_batch(const Batch& batch, std::span<const std::int64_t> rows) {
+  check_batch(batch, std::vector<KeyRange>(rows.begin(), rows.end()));
 }
 
 }  // namespace shardmark::reference

@@ -9,6 +9,9 @@
 
 namespace shardmark::reference {
 
+/// Returns the ids that a table has.
+KeyRange key_range_of(const Table& table);
+
 /// Holds the ids of `features` x `samples` bags as a feature-major CSR (TorchRec's KeyedJaggedTensor): bag (f, s) is
 /// indices[offsets[f * samples + s] .. offsets[f * samples + s + 1]). Where the ids of any feature are nested, bag b
 /// has segments [first_segment[b], first_segment[b + 1]), and segment k has ids [segment_offsets[k], segment_offsets[k
@@ -34,8 +37,9 @@ struct Batch {
 Batch slice_samples(const Batch& batch, std::int64_t first, std::int64_t count);
 
 /// Throws InputError naming feature, sample and value when the offsets are no CSR of features x samples, segments are
-/// no CSR of the ids of each bag, an id lies outside [0, rows[feature]) or a weight is not finite. rows [features]:
+/// no CSR of the ids of each bag, an id lies outside keys[feature] or a weight is not finite. keys, rows [features]:
 /// those of each feature's table.
+void check_batch(const Batch& batch, std::span<const KeyRange> keys);
 void check_batch(const Batch& batch, std::span<const std::int64_t> rows);
 
 /// Holds the ids of one bag and their weights, which are empty when all are 1.
@@ -77,5 +81,5 @@ void for_each_bag(const Batch& batch, std::int64_t number, const Feature& featur
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::Batch, reference::check_batch, reference::slice_samples;
+using reference::Batch, reference::check_batch, reference::key_range_of, reference::slice_samples;
 }  // namespace shardmark

@@ -12,6 +12,7 @@ inline constexpr char tables[] = "tables";
 
 // In the end.
 inline constexpr char rows[] = "rows";
+inline constexpr char keys[] = "keys";
 inline constexpr char load[] = "load";
 inline constexpr char bytes_per_row[] = "bytes_per_row";
 inline constexpr char key_bytes_per_row[] = "key_bytes_per_row";

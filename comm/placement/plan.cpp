@@ -30,15 +30,18 @@ HeldRows::HeldRows(const RowSet& rows, const Table& table, std::int64_t number) 
   if (!storage_of(table).comes_and_goes) return;
   buckets = KeyBuckets::of_table(number);
   table_rows = table.rows;
+  room = table.most_rows();
+  any_key = table.any_key;
 }
 
 std::int64_t HeldRows::most_rows() const {
-  if (!buckets || count() == table_rows) return count();
+  if (!buckets) return count();
+  if (count() == table_rows) return room;
   std::int64_t held = 0;
   for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket)
     held += RowSet::contains(row_of_bucket(bucket, table_rows)) ? 1 : 0;
-  const double keys = static_cast<double>(table_rows) * static_cast<double>(held) / key_buckets;
-  return std::min(table_rows, static_cast<std::int64_t>(keys + 8 * std::sqrt(keys)) + (held > 0 ? 32 : 0));
+  const double keys = static_cast<double>(room) * static_cast<double>(held) / key_buckets;
+  return std::min(room, static_cast<std::int64_t>(keys + 8 * std::sqrt(keys)) + (held > 0 ? 32 : 0));
 }
 
 RowSet row_block(std::int64_t rows, std::int64_t blocks, std::int64_t k) {

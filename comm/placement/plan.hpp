@@ -33,6 +33,8 @@ struct RowSet {
 struct HeldRows : RowSet {
   std::optional<KeyBuckets> buckets = {};
   std::int64_t table_rows = 0;
+  std::int64_t room = 0;  ///< of the table, Table::most_rows()
+  bool any_key = false;
 
   HeldRows() = default;
   HeldRows(const RowSet& rows) : RowSet(rows) {}  // NOLINT: all rows of a RowSet are held so
@@ -44,13 +46,13 @@ struct HeldRows : RowSet {
   }
   std::int64_t local(std::int64_t row) const { return buckets ? row : RowSet::local(row); }
   std::int64_t global(std::int64_t local_row) const { return buckets ? local_row : RowSet::global(local_row); }
-  /// Return the least number above all ids of its rows on their way, and above their places at the owner: there keys
-  /// that have no row take those behind the others.
+  /// Return the least number above all ids of its rows on their way, which are keys, unless these are any, and above
+  /// their places at the owner: there keys that have no row take those behind the others.
   std::int64_t most_ids() const { return buckets ? table_rows : count(); }
   /// Returns how many rows may be there at a time: of buckets, whose keys are random, 8 standard deviations more than
   /// are expected.
   std::int64_t most_rows() const;
-  std::int64_t most_places() const { return buckets ? 2 * table_rows : count(); }
+  std::int64_t most_places() const { return buckets ? 2 * room : count(); }
 };
 
 /// A Shard is columns [column_begin, column_end) of some rows of a table, held by one rank.

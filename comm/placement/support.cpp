@@ -55,6 +55,16 @@ void require_one_place(const std::string& plan, const TablePlacement& placement,
         plan, table.name));
 }
 
+/// What a table whose keys are any asks of its storage.
+void require_keys(const Table& table) {
+  if (!table.any_key || storage_of(table).comes_and_goes) return;
+  throw InputError(
+      fmt::format("table {}: its keys are any of the 2^64 integers (rows -1, or id_rule raw), for which storage {} has "
+                  "no rows; use --storage "
+                  "dynamic, or give the rows",
+                  table.name, storage_of(table).name));
+}
+
 /// Where partial sums of row shards of the same columns are added on their way: one of each rank, in fp32.
 void require_sums(const Plan& plan, std::size_t number, const Table& table, const Movement& movement) {
   const auto transfer = name_of(movement.transfer);
@@ -136,6 +146,7 @@ void for_each_rule(const Plan& plan, const std::vector<Table>& tables, const std
   for (const Table& table : tables) check([&] { require_trainable(table); });
   for (std::size_t t = 0; t < tables.size(); ++t) check([&] { require_whole_rows(plan, t, tables[t]); });
   const std::vector<Table> stored_tables = stored(tables, plan);
+  for (const Table& table : stored_tables) check([&] { require_keys(table); });
   for (std::size_t t = 0; t < tables.size(); ++t)
     if (!storage_of(stored_tables[t]).splits)
       check([&] { require_whole_table(plan.name, plan.tables[t], stored_tables[t]); });

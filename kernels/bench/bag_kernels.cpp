@@ -18,11 +18,12 @@ Array<Exec, float> ones(std::int64_t size) {
 
 void check_bags_of(benchmark::State& state, Suite& suite, const Case& shape) {
   const Problem& problem = suite.start(shape);
-  const auto rows = array_of(suite.exec(), problem.table_rows, "shardmark::bench_table_rows");
+  const auto keys = array_of(suite.exec(), std::vector<KeyRange>(problem.table_rows.begin(), problem.table_rows.end()),
+                             "shardmark::bench_keys");
   const auto run = [&](std::size_t batch) {
     const auto& ids = problem.batches[batch].ids;
     check_bags<Exec, std::int64_t>(suite.exec(), BoundsCheck::on, {problem.first_bag, problem.offsets, ids, {}}, ids,
-                                   rows);
+                                   keys);
   };
   measure(state, suite, run, check_bags_work(problem.bags(), problem.ids(), false, 8), {});
 }

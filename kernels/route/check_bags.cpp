@@ -27,36 +27,35 @@ struct BagFaults {
 template <class Exec, class Index>
 struct FindBagFaults {
   Bags<Exec, Index> bags;
-  ConstArray<Exec, std::int64_t> rows;
+  ConstArray<Exec, KeyRange> keys;
   std::int64_t nnz;
 
   static constexpr std::int64_t grain = on_device<Exec> ? 8 : 2048;
 
   KOKKOS_FUNCTION void operator()(std::int64_t range, BagFaults& faults) const {
-    const auto features = static_cast<std::int64_t>(rows.extent(0));
+    const auto features = static_cast<std::int64_t>(keys.extent(0));
     const std::int64_t bag_count = static_cast<std::int64_t>(bags.offsets.extent(0)) - 1;
     const std::int64_t end = Kokkos::min(bag_count, (range + 1) * grain);
     std::int64_t bag = range * grain;
     if (bag == 0 && bags.offsets(0) != 0) faults.bad_offset = 0;
     for (std::int64_t f = last_at_most(features, bag, bags.first_bag); bag < end && f < features; ++f) {
       const std::int64_t stop = Kokkos::min(end, bags.first_bag(f + 1));
-      if (bag < stop) look_at(bag, stop, rows(f), faults);
+      if (bag < stop) look_at(bag, stop, keys(f), faults);
       bag = Kokkos::max(bag, stop);
     }
     if (end == bag_count && bags.offsets(bag_count) != nnz)
       faults.bad_offset = Kokkos::min(faults.bad_offset, bag_count + 1);
   }
 
-  KOKKOS_INLINE_FUNCTION bool bad_id(std::int64_t i, std::int64_t row_count) const {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(bags.indices(i))) >=
-           static_cast<std::uint64_t>(row_count);
+  KOKKOS_INLINE_FUNCTION bool bad_id(std::int64_t i, const KeyRange& range) const {
+    return !range.contains(static_cast<std::int64_t>(bags.indices(i)));
   }
   KOKKOS_INLINE_FUNCTION bool bad_weight(std::int64_t i) const {
     return (Kokkos::bit_cast<std::uint32_t>(bags.weights(i)) & 0x7f800000U) == 0x7f800000U;
   }
 
  private:
-  KOKKOS_INLINE_FUNCTION void look_at(std::int64_t first, std::int64_t stop, std::int64_t row_count,
+  KOKKOS_INLINE_FUNCTION void look_at(std::int64_t first, std::int64_t stop, const KeyRange& range,
                                       BagFaults& faults) const {
     bool decreases = false;
     for (std::int64_t b = first; b < stop; ++b) decreases |= bags.offsets(b + 1) < bags.offsets(b);
@@ -66,12 +65,12 @@ struct FindBagFaults {
     const std::int64_t end = Kokkos::min(nnz, bags.offsets(stop));
     const bool weighted = bags.weights.extent(0) > 0;
     std::int64_t bad_ids = 0, bad_weights = 0;
-    for (std::int64_t i = begin; i < end; ++i) bad_ids += bad_id(i, row_count);
+    for (std::int64_t i = begin; i < end; ++i) bad_ids += bad_id(i, range);
     for (std::int64_t i = begin; weighted && i < end; ++i) bad_weights += bad_weight(i);
     faults.ids += bad_ids;
     faults.weights += bad_weights;
     for (std::int64_t i = begin; bad_ids + bad_weights > 0 && i < end; ++i)
-      if (bad_id(i, row_count) || (weighted && bad_weight(i))) {
+      if (bad_id(i, range) || (weighted && bad_weight(i))) {
         faults.bad_position = Kokkos::min(faults.bad_position, i);
         break;
       }
@@ -82,8 +81,8 @@ struct FindBagFaults {
 template <class Exec, class Index>
 class FaultReport {
  public:
-  FaultReport(const Bags<Exec, Index>& bags, ConstArray<Exec, std::int64_t> rows, std::int64_t first_sample)
-      : bags_(bags), first_bag_(on_host(bags.first_bag)), rows_(on_host(rows)), first_sample_(first_sample) {}
+  FaultReport(const Bags<Exec, Index>& bags, ConstArray<Exec, KeyRange> keys, std::int64_t first_sample)
+      : bags_(bags), first_bag_(on_host(bags.first_bag)), keys_(on_host(keys)), first_sample_(first_sample) {}
 
   std::string offset(std::int64_t i) const {
     const auto offset = [&](std::int64_t at) { return std::to_string(value(bags_.offsets, at)); };
@@ -103,9 +102,8 @@ class FaultReport {
     const auto [feature, sample] = place(bag);
     const std::string where = " of feature " + std::to_string(feature) + ", sample " + std::to_string(sample);
     const auto id = static_cast<std::int64_t>(value(bags_.indices, position));
-    const std::int64_t rows = rows_(feature);
-    if (id < 0 || id >= rows)
-      return "batch: id " + std::to_string(id) + where + " is outside its table of " + std::to_string(rows) + " rows";
+    const KeyRange range = keys_(feature);
+    if (!range.contains(id)) return "batch: id " + std::to_string(id) + where + " is outside " + range.text();
     return "batch: weight " + std::to_string(value(bags_.weights, position)) + where + " is not finite";
   }
 
@@ -121,39 +119,40 @@ class FaultReport {
     return result;
   }
   std::pair<std::int64_t, std::int64_t> place(std::int64_t bag) const {
-    const std::int64_t feature = last_at_most(static_cast<std::int64_t>(rows_.extent(0)), bag, first_bag_);
+    const std::int64_t feature = last_at_most(static_cast<std::int64_t>(keys_.extent(0)), bag, first_bag_);
     return {feature, bag - first_bag_(feature) + first_sample_};
   }
 
-  using HostInts = decltype(on_host(ConstArray<Exec, std::int64_t>()));
   Bags<Exec, Index> bags_;
-  HostInts first_bag_, rows_;
+  decltype(on_host(ConstArray<Exec, std::int64_t>())) first_bag_;
+  decltype(on_host(ConstArray<Exec, KeyRange>())) keys_;
   std::int64_t first_sample_;
 };
 
 template <class Exec, class Index>
 BagWarnings check_bags(const Exec& exec, BoundsCheck mode, const Bags<Exec, Index>& bags,
-                       const Array<Exec, Index>& indices, ConstArray<Exec, std::int64_t> rows,
-                       std::int64_t first_sample) {
+                       const Array<Exec, Index>& indices, ConstArray<Exec, KeyRange> keys, std::int64_t first_sample) {
   if (mode == BoundsCheck::off) return {};
   const auto nnz = static_cast<std::int64_t>(indices.extent(0));
   const std::int64_t bag_count = static_cast<std::int64_t>(bags.offsets.extent(0)) - 1;
   using Find = FindBagFaults<Exec, Index>;
-  const Find find{bags, rows, nnz};
+  const Find find{bags, keys, nnz};
   BagFaults faults;
   const std::int64_t ranges = Kokkos::max(std::int64_t{1}, (bag_count + Find::grain - 1) / Find::grain);
   Kokkos::parallel_reduce("shardmark::check_bags", static_range(exec, ranges), find, faults);
   if (faults.bad_offset == BagFaults::none && faults.bad_position == BagFaults::none) return {};
-  const FaultReport<Exec, Index> report(bags, rows, first_sample);
+  const FaultReport<Exec, Index> report(bags, keys, first_sample);
   if (faults.bad_offset != BagFaults::none) throw InputError(report.offset(faults.bad_offset));
   BagWarnings warnings{faults.ids, faults.weights, report.id_or_weight(faults.bad_position)};
   if (mode == BoundsCheck::on) throw InputError(warnings.first);
-  const auto features = static_cast<std::int64_t>(rows.extent(0));
+  const auto features = static_cast<std::int64_t>(keys.extent(0));
+  const bool folds = mode == BoundsCheck::fold;
   Kokkos::parallel_for(
       "shardmark::mend_ids", static_range(exec, bag_count), KOKKOS_LAMBDA(const std::int64_t bag) {
-        const std::int64_t row_count = rows(last_at_most(features, bag, bags.first_bag));
+        const KeyRange range = keys(last_at_most(features, bag, bags.first_bag));
         for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i)
-          if (find.bad_id(i, row_count)) indices(i) = 0;
+          if (find.bad_id(i, range))
+            indices(i) = static_cast<Index>(folds ? range.folded(static_cast<std::int64_t>(indices(i))) : range.first);
       });
   return warnings;
 }

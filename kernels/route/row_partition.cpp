@@ -60,7 +60,6 @@ void RowPartition::add_strip_of_buckets(std::int64_t feature, std::int64_t rows,
                                         const KeyBuckets& mix) {
   add_strip(feature, rows, shards);
   Strip& strip = strips_.back();
-  if (owners_of(strip, blocks_.data(), owners_.data()).one_owner()) return;
   std::vector<RowOwner> buckets;
   for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket) {
     const OwnedRow at = owners_of(strip, blocks_.data(), owners_.data()).by_number(row_of_bucket(bucket, rows));

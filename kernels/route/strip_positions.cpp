@@ -22,7 +22,12 @@ void list_strip_positions(const Exec& exec, const RowOwners<Exec>& owners, Const
         listed.offsets(b) = bags.offsets(bag) + shift;
         for (std::int64_t i = bags.offsets(bag); i < bags.offsets(bag + 1); ++i) {
           const OwnedRow owned = strip_owners.find(bags.indices(i));
-          listed.keys(i + shift) = first_keys(owned.slot) + owned.local_row;
+          const bool any = listed.any.extent(0) > 0 && listed.any(owned.slot) != 0;
+          listed.keys(i + shift) = first_keys(owned.slot) + (any ? 0 : owned.local_row);
+          if (listed.any.extent(0) > 0) {
+            listed.tags(i + shift) = any ? static_cast<std::int32_t>(owned.slot) : -1;
+            listed.any_ids(i + shift) = owned.local_row;
+          }
           if (listed.weights.extent(0) > 0) listed.weights(i + shift) = bags.weights(i);
         }
       });

@@ -13,6 +13,11 @@ struct StripPositions {
   Array<Exec, std::int64_t> offsets;         ///< [bags + 1]
   Array<Exec, float> weights;                ///< [positions], or empty when the bags have no weights
   Array<Exec, std::int64_t> keys;            ///< [positions]: first_keys[slot that owns the row] + its local row
+  /// These are [positions], or empty: where any[slot] is not 0, the slot and the id, which is any integer and is not
+  /// added to the key; elsewhere the slot is -1.
+  Array<Exec, std::int32_t> tags = {};
+  Array<Exec, std::int64_t> any_ids = {};
+  ConstArray<Exec, std::uint8_t> any = {};  ///< [slots], or empty likewise
 };
 
 /// Writes offsets, weights and keys of `listed`. owners: those of the strips; first_keys: [slots]; bags: the whole

@@ -18,8 +18,9 @@ struct ShardBlocks {
   /// elements that the summation needs. They are negative where the shard has too many rows for that.
   std::int64_t sums = -1, pieces = -1;
   /// This is above all ids of the shard where they were keys (shard_keys.hpp), and at most `rows`, which then are
-  /// places; 0: ids are local rows from the start.
+  /// places; 0: ids are local rows from the start; any_keys: they were any integers (key_numbers.hpp), and are places.
   std::int64_t keys = 0;
+  static constexpr std::int64_t any_keys = -1;
 
   /// Says whether the gradients of its rows are added up, by the number of its ids; else its ids are sorted.
   KOKKOS_INLINE_FUNCTION bool adds(std::int64_t ids) const { return sums >= 0 && rows <= ids; }

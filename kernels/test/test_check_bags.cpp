@@ -36,7 +36,9 @@ class CheckBagsTest : public testing::Test {
     const Bags<Exec, Index> bags{array_of(exec, first_bag, "first_bag"), array_of(exec, batch.offsets, "offsets"),
                                  indices_, array_of(exec, batch.weights, "weights")};
     try {
-      warnings = check_bags<Exec, Index>(exec, mode, bags, indices_, array_of(exec, rows, "rows"), first_sample);
+      warnings = check_bags<Exec, Index>(exec, mode, bags, indices_,
+                                         array_of(exec, std::vector<KeyRange>(rows.begin(), rows.end()), "keys"),
+                                         first_sample);
     } catch (const InputError& error) {
       return error.what();
     }
@@ -110,6 +112,10 @@ TYPED_TEST(CheckBagsTest, WarnsCountsAndMends) {
   EXPECT_EQ(this->warnings.weights, 1);
   auto expected = converted<typename TypeParam::Index>(good.indices);
   expected[7] = expected.back() = 0;
+  EXPECT_EQ(this->mended(), expected);
+  this->words(BoundsCheck::fold, batch, 0);
+  EXPECT_EQ(this->warnings.ids, 2);
+  expected[7] = 3;  // 2^64 - 3 modulo 10
   EXPECT_EQ(this->mended(), expected);
   batch.offsets[5] = -1;
   EXPECT_EQ(this->words(BoundsCheck::warn, batch), this->words_of_the_reference(batch));

@@ -189,6 +189,28 @@ TEST(Batch, RefusesIdsOutsideTheTable) {
   EXPECT_EQ(refusal_of(batch), "batch: id -1 of feature 1, sample 1 is outside its table of 10 rows");
 }
 
+TEST(Batch, TakesAnyKeysAndThoseOfAVocabulary) {
+  constexpr auto least = KeyRange::least, most = KeyRange::most;
+  static_assert(KeyRange::all().contains(least) && KeyRange::all().contains(-1) && KeyRange::all().contains(most));
+  static_assert(KeyRange::all().folded(-7) == -7 && KeyRange::all() == KeyRange(least, most));
+  static_assert(KeyRange(1).contains(0) && !KeyRange(1).contains(1) && !KeyRange(1).contains(least));
+  constexpr KeyRange some(-3, 6);
+  static_assert(some.contains(-3) && some.contains(6) && !some.contains(7) && !some.contains(-4) && some.last() == 6);
+  static_assert(some.folded(7) == -3 && some.folded(16) == 6 && some.folded(5) == 5);
+  static_assert(some.contains(some.folded(least)) && some.contains(some.folded(most)));
+
+  Batch batch = two_features_of_three_samples();
+  batch.indices[2] = least;
+  batch.indices[6] = 7;
+  EXPECT_NO_THROW(check_batch(batch, std::vector{KeyRange::all(), KeyRange(-3, 9)}));
+  try {
+    check_batch(batch, std::vector{KeyRange::all(), KeyRange(-3, 6)});
+    ADD_FAILURE() << "7 is behind the last key";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "batch: id 7 of feature 1, sample 0 is outside the keys -3 to 6 of its table");
+  }
+}
+
 TEST(Batch, RefusesWeightsThatAreNotFinite) {
   Batch batch = two_features_of_three_samples();
   batch.weights[3] = std::numeric_limits<float>::infinity();

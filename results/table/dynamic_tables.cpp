@@ -29,6 +29,8 @@ std::vector<std::string> dynamic_table_lines(const Records& ranked) {
           "rows were evicted",
           100.0 * of(names::found) / named, 100.0 * of(names::admitted) / named, 100.0 * of(names::absent) / named,
           with_commas(of(names::evicted)));
+    if (const auto keys = dynamic->find(names::keys); keys != dynamic->end() && keys->is_string())
+      line += fmt::format("; their keys: {}", keys->get<std::string>());
     return {line};
   }
   return {};

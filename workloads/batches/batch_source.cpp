@@ -82,14 +82,14 @@ std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const 
     source = std::make_unique<GeneratedBatches>(options);
   else
     source = std::make_unique<StoredBatches>(options, notice);
-  source = checked(std::move(source), options.bounds_check, rows_of_features(options.workload), notice);
+  source = checked(std::move(source), options.bounds_check, keys_of_features(options.workload), notice);
   return std::make_unique<LockedBatches>(std::move(source));
 }
 
 namespace {
 
 /// Calls check_bags on a batch of the host, whose ids it mends.
-kernels::BagWarnings check(Batch& batch, kernels::BoundsCheck mode, const std::vector<std::int64_t>& rows,
+kernels::BagWarnings check(Batch& batch, kernels::BoundsCheck mode, const std::vector<KeyRange>& keys,
                            std::int64_t first_sample) {
   const Execution exec;
   std::vector<std::int64_t> first_bag;
@@ -100,7 +100,7 @@ kernels::BagWarnings check(Batch& batch, kernels::BoundsCheck mode, const std::v
       kernels::array_of(exec, batch.offsets, "shardmark::checked_offsets"), indices,
       kernels::array_of(exec, batch.weights, "shardmark::checked_weights")};
   const auto warnings = kernels::check_bags<Execution, std::int64_t>(
-      exec, mode, bags, indices, kernels::array_of(exec, rows, "shardmark::checked_rows"), first_sample);
+      exec, mode, bags, indices, kernels::array_of(exec, keys, "shardmark::checked_keys"), first_sample);
   if (warnings.ids > 0) {
     const Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(batch.indices.data(),
                                                                                        batch.indices.size());
@@ -112,18 +112,20 @@ kernels::BagWarnings check(Batch& batch, kernels::BoundsCheck mode, const std::v
 
 class CheckedBatches : public BatchSource {
  public:
-  CheckedBatches(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode, std::vector<std::int64_t> rows,
+  CheckedBatches(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode, std::vector<KeyRange> keys,
                  datasets::Notice notice)
-      : source_(std::move(source)), mode_(mode), rows_(std::move(rows)), notice_(std::move(notice)) {}
+      : source_(std::move(source)), mode_(mode), keys_(std::move(keys)), notice_(std::move(notice)) {}
 
   datasets::Samples read(std::int64_t step, std::int64_t first, std::int64_t count) override {
     datasets::Samples samples = source_->read(step, first, count);
     Batch& batch = samples.batch;
     check_shape(batch);
-    const auto warnings = check(batch, mode_, rows_, first);
+    const auto warnings = check(batch, mode_, keys_, first);
+    samples.replaced = warnings.ids;
     if (warnings.ids + warnings.weights > 0 && told_.insert(step).second)
-      notice_(fmt::format("batch {}: {} ids replaced by row 0 and {} weights that are not finite; the first: {}", step,
-                          warnings.ids, warnings.weights, warnings.first));
+      notice_(fmt::format("batch {}: {} ids {} and {} weights that are not finite; the first: {}", step, warnings.ids,
+                          mode_ == kernels::BoundsCheck::fold ? "folded into their tables" : "replaced by row 0",
+                          warnings.weights, warnings.first));
     return samples;
   }
   std::optional<std::int64_t> samples() const override { return source_->samples(); }
@@ -131,16 +133,16 @@ class CheckedBatches : public BatchSource {
  private:
   void check_shape(const Batch& batch) const {
     const auto bags = static_cast<std::size_t>(batch.bags());
-    if (batch.features != std::ssize(rows_) || batch.offsets.size() != bags + 1 ||
+    if (batch.features != std::ssize(keys_) || batch.offsets.size() != bags + 1 ||
         (!batch.weights.empty() && batch.weights.size() != batch.indices.size()))
       throw InputError(fmt::format("batch: {} offsets, {} ids and {} weights do not fit {} features of {} samples",
-                                   batch.offsets.size(), batch.indices.size(), batch.weights.size(), rows_.size(),
+                                   batch.offsets.size(), batch.indices.size(), batch.weights.size(), keys_.size(),
                                    batch.samples));
   }
 
   std::unique_ptr<BatchSource> source_;
   kernels::BoundsCheck mode_;
-  std::vector<std::int64_t> rows_;
+  std::vector<KeyRange> keys_;
   datasets::Notice notice_;
   std::set<std::int64_t> told_;
 };
@@ -148,9 +150,9 @@ class CheckedBatches : public BatchSource {
 }  // namespace
 
 std::unique_ptr<BatchSource> checked(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode,
-                                     std::vector<std::int64_t> rows, const datasets::Notice& notice) {
+                                     std::vector<KeyRange> keys, const datasets::Notice& notice) {
   if (mode == kernels::BoundsCheck::off) return source;
-  return std::make_unique<CheckedBatches>(std::move(source), mode, std::move(rows), notice);
+  return std::make_unique<CheckedBatches>(std::move(source), mode, std::move(keys), notice);
 }
 
 }  // namespace shardmark::workloads

@@ -31,8 +31,9 @@ std::unique_ptr<BatchSource> make_batch_source(const RunOptions& options, const 
 /// Returns batches of `source` after kernels::check_bags.
 ///   on    throws InputError naming feature, sample and value of the first bad id or weight, or of broken offsets
 ///   warn  reports to `notice` once per batch, and uses row 0 for bad ids; broken offsets still throw
-/// rows [features]: those of each feature's table. With BoundsCheck::off, `source` itself is returned.
+///   fold  the same, but folds bad ids into their table
+/// keys [features]: those of each feature's table. With BoundsCheck::off, `source` itself is returned.
 std::unique_ptr<BatchSource> checked(std::unique_ptr<BatchSource> source, kernels::BoundsCheck mode,
-                                     std::vector<std::int64_t> rows, const datasets::Notice& notice);
+                                     std::vector<KeyRange> keys, const datasets::Notice& notice);
 
 }  // namespace shardmark::workloads

@@ -23,6 +23,8 @@ std::int64_t draw_uniform(double r, std::int64_t rows) {
 
 namespace {
 
+constexpr std::uint64_t of_births = 0x6b6579735f626f72ULL;
+
 enum class Draw : int { length, id, weight, segments };
 
 std::int64_t draw(const IdSpec& ids, double r, std::int64_t rows) {
@@ -47,6 +49,32 @@ std::int64_t drawn_length(bool ragged, std::uint64_t random, std::int64_t number
 
 }  // namespace
 
+IdGenerator::IdGenerator(const Workload& workload, std::uint64_t seed)
+    : workload_(workload), seed_(seed), motion_(workload, seed) {
+  for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t) births_.push_back(births_of(workload, t));
+  std::vector<std::int64_t> next(workload.tables.size());
+  for (const Feature& feature : workload.features) {
+    first_place_.push_back(next[feature.table]);
+    next[feature.table] += workload.global_batch * places_of_sample(workload, feature);
+  }
+}
+
+std::int64_t IdGenerator::born_at(std::int64_t table, std::int64_t drawn_in, std::int64_t place) const {
+  const KeyBirths& births = births_[table];
+  if (births.fresh == 0) return -1;
+  const std::int64_t turn = permute(random_bits(seed_ ^ of_births, table, drawn_in), births.places, place);
+  return turn < births.fresh ? births.expected + drawn_in * births.fresh + turn : -1;
+}
+
+std::int64_t IdGenerator::living_key(std::int64_t table, std::int64_t step, std::int64_t id) const {
+  const KeyBirths& births = births_[table];
+  if (births.life > 0) {
+    const std::uint64_t age = random_bits(seed_ ^ of_births, table, id) % static_cast<std::uint64_t>(births.life);
+    id += (step + static_cast<std::int64_t>(age)) / births.life * births.expected;
+  }
+  return drawn_key(workload_.tables[table], table, id);
+}
+
 Batch IdGenerator::batch(std::int64_t step, std::int64_t first, std::int64_t count) const {
   const Workload& workload = workload_;
   Batch batch{
@@ -60,6 +88,7 @@ Batch IdGenerator::batch(std::int64_t step, std::int64_t first, std::int64_t cou
   for (std::int64_t f = 0; f < batch.features; ++f) {
     const Feature& feature = workload.features[f];
     const std::int64_t rows = workload.tables[feature.table].rows;
+    const std::int64_t places = places_of_sample(workload, feature);
     const std::int64_t of_segment = is_nested(feature) ? feature.hotness / feature.segments : feature.hotness;
     for (std::int64_t sample = first; sample < first + count; ++sample) {
       const std::int64_t drawn_in = motion_.drawn_in(step, f, sample);
@@ -72,9 +101,20 @@ Batch IdGenerator::batch(std::int64_t step, std::int64_t first, std::int64_t cou
       for (std::int64_t k = 0; k < segments; ++k) {
         const std::int64_t end = i + drawn_length(ragged, drawn_bits(Draw::length, k), of_segment);
         for (; i < end; ++i) {
-          const std::int64_t drawn = draw(workload.ids, unit_interval(drawn_bits(Draw::id, i)), rows);
-          const std::int64_t id = here.row(feature.table, drawn);
-          batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed_, feature.table), rows, id) : id);
+          const auto drawn_of = [&](std::int64_t from) {
+            const std::int64_t drawn = draw(workload.ids, unit_interval(drawn_bits(Draw::id, i)), from);
+            return drawn < rows ? here.row(feature.table, drawn) : drawn;
+          };
+          if (workload.tables[feature.table].any_key) {
+            const std::int64_t place = first_place_[f] + sample * places + i;
+            const std::int64_t born = i < places ? born_at(feature.table, drawn_in, place) : -1;
+            batch.indices.push_back(
+                born >= 0 ? drawn_key(workload.tables[feature.table], feature.table, born)
+                          : living_key(feature.table, step, drawn_of(rows + drawn_in * births_[feature.table].fresh)));
+          } else {
+            const std::int64_t id = drawn_of(rows);
+            batch.indices.push_back(workload.ids.shuffled ? permute(random_bits(seed_, feature.table), rows, id) : id);
+          }
           if (workload.ids.weighted)
             batch.weights.push_back(0.25F * static_cast<float>(1 + (drawn_bits(Draw::weight, i) >> 61)));
         }

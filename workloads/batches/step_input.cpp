@@ -72,6 +72,7 @@ StepInput make_step_input(const comm::Communicator& comm, const Workload& worklo
     input.gradients = gradients;
   }
   input.global_samples = comm::all_reduce(comm, own.samples, comm::Reduce::sum);
+  input.global_replaced = comm::all_reduce(comm, samples.replaced, comm::Reduce::sum);
   input.global_ids = comm::all_reduce(comm, own.nnz(), comm::Reduce::sum);
   input.weighted = comm::all_reduce(comm, own.weights.empty() ? 0 : 1, comm::Reduce::max) > 0;
   return input;

@@ -25,12 +25,13 @@ struct StepInput {
   std::vector<std::int64_t> first_element;  ///< [features + 1]: where the vectors [bags, dim] of each feature begin
   std::vector<std::int64_t> ids;            ///< [features]: how many
   kernels::Bags<Execution, std::int64_t> bags;
-  DeviceArray<float> gradients;     ///< [first_element.back()], of the pooled outputs, where no dense model makes them
-  DeviceArray<float> numerical;     ///< [samples, numerical features] of the BatchSource; may be empty without a model
-  DeviceArray<float> labels;        ///< [samples], 0 or 1; likewise
-  std::int64_t global_samples = 0;  ///< of all ranks together
-  std::int64_t global_ids = 0;      ///< of all ranks together
-  bool weighted = false;            ///< any rank's ids have weights; those of a rank without ids cannot tell
+  DeviceArray<float> gradients;      ///< [first_element.back()], of the pooled outputs, where no dense model makes them
+  DeviceArray<float> numerical;      ///< [samples, numerical features] of the BatchSource; may be empty without a model
+  DeviceArray<float> labels;         ///< [samples], 0 or 1; likewise
+  std::int64_t global_samples = 0;   ///< of all ranks together
+  std::int64_t global_ids = 0;       ///< of all ranks together
+  std::int64_t global_replaced = 0;  ///< of these, were outside their table (BoundsCheck::warn, fold)
+  bool weighted = false;             ///< any rank's ids have weights; those of a rank without ids cannot tell
 
   std::int64_t bags_of(std::size_t feature) const { return first_bag[feature + 1] - first_bag[feature]; }
   std::int64_t elements() const { return first_element.back(); }

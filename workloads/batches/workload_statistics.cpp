@@ -59,6 +59,15 @@ std::vector<placement::RowCount> counts_of_table(const std::vector<const dataset
   return counts;
 }
 
+/// Gives keys the numbers of rows by falling counts, as many as the table is expected to have.
+void number_keys(std::int64_t expected, std::vector<placement::RowCount>& keys) {
+  std::ranges::sort(keys, [](const placement::RowCount& a, const placement::RowCount& b) {
+    return a.ids != b.ids ? a.ids > b.ids : a.row < b.row;
+  });
+  if (std::ssize(keys) > expected) keys.resize(static_cast<std::size_t>(expected));
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i].row = static_cast<std::int64_t>(i);
+}
+
 placement::MeasuredIds count(const Workload& workload, const DataOptions& data, const datasets::Notice& notice) {
   const datasets::IdCounts counts =
       datasets::count_ids(data.file, source_of(workload, data), notice, [](std::int64_t) {});
@@ -70,8 +79,12 @@ placement::MeasuredIds count(const Workload& workload, const DataOptions& data, 
     ids.features.emplace_back(feature.bags.begin(), feature.bags.end());
     readers[workload.features[f].table].push_back(&feature.ids);
   }
-  for (std::size_t t = 0; t < readers.size(); ++t)
-    ids.tables.push_back(placement::popularity_of(workload.tables[t].rows, counts_of_table(readers[t])));
+  for (std::size_t t = 0; t < readers.size(); ++t) {
+    const Table& table = workload.tables[t];
+    std::vector<placement::RowCount> rows = counts_of_table(readers[t]);
+    if (table.any_key) number_keys(table.rows, rows);
+    ids.tables.push_back(placement::popularity_of(table.rows, rows));
+  }
   return ids;
 }
 

@@ -106,6 +106,14 @@ Option drift() {
   return option;
 }
 
+/// Makes --ids, another name of --id-rule, which `data convert` has too.
+Option ids_of_data() {
+  Option option = option_of(OptionGroup::data, "ids", "the same as id_rule", &DataOptions::id_rule);
+  option.get = nullptr;
+  option.sets = {"id_rule"};
+  return option;
+}
+
 /// Makes --fault, whose value crash has a number.
 Option fault() {
   Option option =
@@ -248,6 +256,12 @@ std::vector<Option> table() {
       drift(),
       option_of(ids, "overlap", "share of the distinct rows of a batch that the batch before has too; law: as drawn",
                 &IdSpec::overlap, {.word = "law", .most = 1.0}),
+      option_of(ids, "ids.new",
+                "share of the keys that a batch can name which none has named before, of tables of rows -1",
+                &IdSpec::fresh, {.most = 1.0}),
+      option_of(ids, "ids.half_life",
+                "batches after which half of the keys of tables of rows -1 have died, and others are hot",
+                &IdSpec::half_life, {.least = 1.0, .word = "none"}),
 
       option_of(run, "dense", "the model behind the embeddings, with the layers of the workload's spec",
                 &DenseOptions::kind),
@@ -257,6 +271,7 @@ std::vector<Option> table() {
       option_of(data, "data", "samples from Criteo TSV (.gz, .zst) or from what `shardmark data convert` made",
                 &DataOptions::file),
       option_of(data, "id_rule", "how the values of a TSV file become ids", &DataOptions::id_rule),
+      ids_of_data(),
       option_of(data, "min_count", "count below which values share id 1 (id rule frequency)", &DataOptions::min_count,
                 positive),
       option_of(data, "malformed", "what happens to malformed lines of a TSV file", &DataOptions::malformed),

@@ -16,6 +16,7 @@
 #include "results/json_text.hpp"
 #include "workloads/cases/case.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
+#include "workloads/cases/key_births.hpp"
 #include "workloads/cases/option_table.hpp"
 
 namespace shardmark::workloads {
@@ -134,6 +135,7 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   if (std::ranges::any_of(cases, [](const Case& config) { return config.async != Async{}; }))
     cases = without_unused_async(std::move(cases));
   if (run.exact) make_exact(run.workload);
+  expect_keys(run);
   check_dynamic_tables(run, cases);
 }
 
@@ -302,6 +304,32 @@ void check_optimizers(const RunOptions& run) {
     check_optimizer("dense model " + std::string(name_of(run.dense.kind)), run.dense.optimizer_of_weights());
 }
 
+void expect_keys(RunOptions& run) {
+  Workload& workload = run.workload;
+  check_births(workload);
+  const bool draws = run.data.file.empty();
+  if (!draws && run.data.id_rule == datasets::IdRule::raw && !datasets::is_hdf5(run.data.file))
+    for (Table& table : workload.tables) table.any_key = true;
+  const std::int64_t batches = std::max(run.most_batches(), run.most_trained_steps());
+  for (std::size_t t = 0; t < workload.tables.size(); ++t) {
+    Table& table = workload.tables[t];
+    if (!table.any_key) continue;
+    const std::int64_t capacity = table.dynamic.eviction.capacity;
+    if (table.rows == 0) table.rows = capacity;
+    if (table.rows == 0)
+      throw InputError(fmt::format(
+          "table {}: rows -1, and nothing says how many keys to expect; use --capacity N with --evict, or give "
+          "\"keys\" "
+          "in the spec",
+          table.name));
+    const KeyBirths births = births_of(workload, static_cast<std::int64_t>(t));
+    const std::int64_t beyond_expectation = table.rows / 8 + 64;
+    table.room = draws ? births.most_keys(batches) : table.rows + beyond_expectation;
+    // A bucket makes room at the end of a step, which itself may bring as many rows as it has ids.
+    if (capacity > 0) table.room = std::min(table.room, capacity + births.places);
+  }
+}
+
 void check_dynamic_tables(const RunOptions& run, const std::vector<Case>& cases) {
   for (const Case& config : cases) {
     const Workload& workload = with_storage(run, config.storage).workload;
@@ -401,14 +429,17 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
 }
 
 bool has_use(const Option& option, const RunOptions& run) {
+  if (!option.get) return false;
   const std::string& file = run.data.file;
+  if (option.name == "ids.new" || option.name == "ids.half_life")
+    return file.empty() && has_any_keys(run.workload.tables);
   if (option.group == OptionGroup::ids) return file.empty();
   if (option.group == OptionGroup::dense) return has_layers(run.dense.kind);
   if (option.group == OptionGroup::data)
     return !file.empty() && (option.name == "data" || option.name == "reading" || !datasets::is_hdf5(file));
   if (option.group == OptionGroup::of_storage)
     return has_readers(option, run) || (option.name == "tt.min_rows" && run.workload.tt_min_rows > 0);
-  return static_cast<bool>(option.get);
+  return true;
 }
 
 }  // namespace shardmark::workloads

@@ -116,6 +116,10 @@ Seconds seconds_in(std::string_view text);
 /// such tables, layers without a model that has some, a pipeline that no case has.
 void require_use(const RunOptions& run, const std::vector<Case>& cases, const std::vector<GivenOption>& given);
 
+/// Sets how many keys tables of any keys are expected to have, and most rows at a time: those that the generator can
+/// name, or the capacity and the ids of a step. Throws InputError where neither is known.
+void expect_keys(RunOptions& run);
+
 /// Throws InputError for a capacity that does not fit the eviction of a table whose rows come and go, and for an
 /// eviction by values that are not the same on all ranks.
 void check_dynamic_tables(const RunOptions& run, const std::vector<Case>& cases);

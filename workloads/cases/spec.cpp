@@ -63,6 +63,13 @@ void keys_of(Keys& keys, IdSpec& ids) {
   keys.may("overlap", ids.overlap,
            "share of the distinct rows of a batch that the batch before has too; else that of the law");
   keys.share("overlap", ids.overlap.value_or(0.0));
+  keys.unless(0.0, "new", ids.fresh,
+              "of tables of rows -1: share of the keys that a batch can name which none has named before");
+  keys.share("new", ids.fresh);
+  keys.unless(std::int64_t{0}, "half_life", ids.half_life,
+              "of tables of rows -1: batches after which half of the keys have died, and others are hot; 0: none dies",
+              "batches");
+  keys.at_least(0, "half_life", ids.half_life);
 }
 
 void keys_of(Keys& keys, PublishedStep& step) {
@@ -176,14 +183,45 @@ void keys_of(Keys& keys, DynamicRules& rules) {
 /// This is the largest number of tables that an entry may stand for.
 constexpr std::int64_t largest_count = 1'000'000;
 
+/// Names the rows of a table, or -1 and how many keys are expected.
+void rows_of(Keys& keys, Table& table) {
+  constexpr std::int64_t any = -1;
+  std::int64_t rows = table.any_key ? any : table.rows, expected = table.any_key ? table.rows : 0;
+  keys.must("rows", rows, "rows of the table, before --scale; -1: keys are any integers, of storage dynamic", "rows");
+  keys.at_least(keys.reads() && rows != any ? 1 : any, "rows", rows);
+  keys.unless(std::int64_t{0}, "keys", expected,
+              "of rows -1: different keys that are expected, before --scale, and that ids are drawn from; 0: capacity",
+              "keys");
+  keys.at_least(0, "keys", expected);
+  std::int64_t first = table.keys.first, last = table.keys.last();
+  keys.unless(KeyRange::least, "min_key", first, "of rows -1: the least key that may come");
+  keys.unless(KeyRange::most, "max_key", last, "of rows -1: the greatest key that may come");
+  if (!keys.reads()) return;
+  const bool closed = first != KeyRange::least || last != KeyRange::most;
+  if (rows != any && (expected > 0 || closed))
+    keys.fail(expected > 0               ? "keys"
+              : first != KeyRange::least ? "min_key"
+                                         : "max_key",
+              fmt::format("\"keys\", \"min_key\" and \"max_key\" are for rows -1, not {}", rows));
+  if (first > last) keys.fail("max_key", fmt::format("\"max_key\" {} is below \"min_key\" {}", last, first));
+  table.any_key = rows == any;
+  table.rows = rows;
+  if (!table.any_key) return;
+  table.keys = {first, last};
+  const std::uint64_t most = table.keys.width;  // one less than the keys
+  if (expected > 0 && static_cast<std::uint64_t>(expected) - 1 > most)
+    keys.fail("keys", fmt::format("\"keys\" {} are more than there are from {} to {}", expected, first, last));
+  constexpr std::uint64_t countable = std::uint64_t{1} << 40;
+  table.rows = expected == 0 && most < countable ? static_cast<std::int64_t>(most) + 1 : expected;
+}
+
 void keys_of(Keys& keys, TableEntry& entry, const Optimizer& usual) {
   const Table plain;
   Table& table = entry.table;
   keys.must("name", table.name, "name of the table, or stem of the names of count tables");
   keys.may("count", entry.count, "tables that this entry stands for: NAME_0, NAME_1, ...", "tables");
   keys.within(1, largest_count, "count", entry.count.value_or(1));
-  keys.must("rows", table.rows, "rows of the table, before --scale", "rows");
-  keys.at_least(1, "rows", table.rows);
+  rows_of(keys, table);
   keys.must("dim", table.dim, "values of a row", "values");
   keys.at_least(1, "dim", table.dim);
   keys.unless(usual, "optimizer", table.optimizer, "update rule of this table; else that of the top level");
@@ -297,6 +335,12 @@ std::vector<std::int64_t> rows_of_features(const Workload& workload) {
   return rows;
 }
 
+std::vector<KeyRange> keys_of_features(const Workload& workload) {
+  std::vector<KeyRange> keys;
+  for (const Feature& feature : workload.features) keys.push_back(key_range_of(workload.tables[feature.table]));
+  return keys;
+}
+
 std::vector<std::int64_t> output_widths(const Workload& workload) {
   std::vector<std::int64_t> widths;
   for (const Feature& feature : workload.features)
@@ -327,7 +371,7 @@ void scale_rows(Workload& workload, std::int64_t divisor) {
   if (divisor > std::numeric_limits<std::int64_t>::max() / workload.scale)
     throw InputError(fmt::format("scale 1/{} of a workload at scale 1/{} is too small", divisor, workload.scale));
   for (auto& table : workload.tables) {
-    table.rows = (table.rows - 1) / divisor + 1;
+    if (table.rows > 0) table.rows = (table.rows - 1) / divisor + 1;
     if (divisor > 1) table.tensor_train.row_shape.clear();
   }
   workload.scale *= divisor;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/batch.hpp"
 #include "reference/dense/dense_spec.hpp"
 #include "reference/table.hpp"
 #include "workloads/cases/published.hpp"
@@ -44,6 +45,9 @@ struct IdSpec {
   Drift drift = {};
   /// Is how many of the distinct rows of a batch the batch before has too, 0 to 1, by table; absent: as the law has it.
   std::optional<double> overlap = {};
+  // Of tables of any keys (key_births.hpp):
+  double fresh = 0.0;          ///< share of the different keys that a batch can name which none has named before
+  std::int64_t half_life = 0;  ///< batches after which half of the keys have died, and others are hot; 0: none dies
 };
 
 /// Describes a batch and the tables that it reads: specs/<name>.json, or a file of the user's in the same format.
@@ -76,6 +80,9 @@ Workload load_workload(const std::string& name_or_file, std::string_view scale =
 
 /// Returns the rows of the table that each feature reads.
 std::vector<std::int64_t> rows_of_features(const Workload& workload);
+
+/// Returns the ids that the table of each feature has.
+std::vector<KeyRange> keys_of_features(const Workload& workload);
 
 /// Returns the number of values that each feature gives for a sample: the dim of its table for each of its bags.
 std::vector<std::int64_t> output_widths(const Workload& workload);

@@ -23,7 +23,7 @@ std::string_view stem_of(std::string_view name) {
 bool alike(const Table& a, const Table& b) {
   return a.rows == b.rows && a.dim == b.dim && a.optimizer == b.optimizer && a.storage == b.storage &&
          a.value_type == b.value_type && a.stochastic_rounding == b.stochastic_rounding &&
-         a.tensor_train == b.tensor_train;
+         a.tensor_train == b.tensor_train && a.dynamic == b.dynamic && a.any_key == b.any_key && a.keys == b.keys;
 }
 
 /// Returns how many tables from `first` on are alike and called stem_0, stem_1, ...

@@ -90,6 +90,10 @@ void generate(const DataArguments& options) {
 datasets::IdMapping make_mapping(const DataArguments& options) {
   if (!options.dictionary.empty()) return datasets::SampleFileReader(options.dictionary).mapping();
   const std::vector<std::int64_t> rows = rows_of_features(load_workload(options.workload, options.scale));
+  if (named<datasets::IdRule>(options.ids) == datasets::IdRule::raw)
+    throw InputError(
+        "--ids raw: raw values are no rows of a table, which HDF5 files have; use modulo or frequency, or "
+        "give the TSV file itself to run --data");
   if (named<datasets::IdRule>(options.ids) == datasets::IdRule::modulo) return datasets::IdMapping::modulo(rows);
   datasets::IdMapping mapping =
       datasets::count_frequencies(options.in, options.reader(), rows, options.min_count, progress_of("counting"));

@@ -133,8 +133,10 @@ placement::Plan plan_to_show(const PlanArguments& arguments, const PlanSubject& 
 std::string heading(const PlanSubject& planned, int ranks) {
   const Workload& workload = planned.workload();
   const IdSpec& ids = workload.ids;
-  const std::string law = ids.distribution == IdDistribution::power_law ? fmt::format("power law {}", ids.alpha)
-                                                                        : std::string(name_of(ids.distribution));
+  std::string law = ids.distribution == IdDistribution::power_law ? fmt::format("power law {}", ids.alpha)
+                                                                  : std::string(name_of(ids.distribution));
+  if (ids.fresh > 0.0) law += fmt::format(", {:.3g} % of the keys of a batch new", 100.0 * ids.fresh);
+  if (ids.half_life > 0) law += fmt::format(", half of the keys dead after {} batches", ids.half_life);
   return fmt::format(
       "# {}{}, batch {}, ids: {}; {}\n"
       "# predicted, not measured: for machine {} ({}), {} ranks a node\n",

@@ -44,6 +44,7 @@ std::pair<RunOptions, std::vector<Case>> cases_of(const CaseArguments& arguments
   result.first.workload = load_workload(arguments.workload);
   set_options(result.first, result.second, given);
   share_batch(result.first.workload, ranks);
+  expect_keys(result.first);
   return result;
 }
 

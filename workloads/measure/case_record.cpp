@@ -128,6 +128,11 @@ results::CaseRecord case_record(const Job& job, std::size_t number, const CaseSt
   record.sent_bytes_max = timings.sent_bytes;
   record.details["payload_bytes_max"] = timings.payload_bytes;
   record.details["table_bytes_max"] = table_bytes_max(job.planned(number));
+  if (options.bounds_check == kernels::BoundsCheck::warn || options.bounds_check == kernels::BoundsCheck::fold) {
+    std::int64_t replaced = 0;
+    for (const StepInput& input : prepared.inputs()) replaced += input.global_replaced;
+    record.details["replaced_ids"] = replaced;
+  }
   record.details["huge_page_share"] = rounded(timings.huge_page_share);
   if (timings.rows.read > 0) {
     if (!timings.picked_dedup.empty()) record.details["dedup_picked"] = timings.picked_dedup;

@@ -224,6 +224,9 @@ double bucket_owner_bytes(const TablePlacement& placement, const Workload& workl
   return static_cast<double>(key_buckets * sizeof(kernels::RowOwner) * strips.size() * readers);
 }
 
+/// Returns the bytes of numbering so many ids of tables of any keys (kernels::KeyNumbers).
+constexpr double number_bytes(double ids) { return 64.0 * ids; }
+
 /// Returns the bytes that a case allocates for its steps.
 double step_bytes(const comm::Communicator& comm, const Plan& plan, const Workload& workload, const Case& config,
                   const StepCounts& counts) {
@@ -255,7 +258,7 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
       const Shard& shard = plan.tables[t].shards[s];
       const ShardCounts &own = counts.own[t][s], &all = counts.all[t][s];
       const bool by_rows = travels_by_rows(movement, plan.tables[t], table, shard);
-      if (by_rows) bytes += asker_bytes(movement, shard, own);
+      if (by_rows) bytes += asker_bytes(movement, shard, own) + (table.any_key ? number_bytes(own.ids) : 0.0);
       if (shard.rank != comm.rank()) continue;
       const double held = by_rows ? held_rows(movement, own, all, plan.ranks) : all.ids;
       held_ids += held;
@@ -266,6 +269,7 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
                    : placement::owned_id_bytes(held);
     }
   }
+  if (has_any_keys(workload.tables)) bytes += number_bytes(held_ids);
   bytes += held_ids * of_max + summed_gradient_bytes(plan, workload, comm.rank(), held_ids);
   const comm::ExchangeChoice& exchange = *config.exchange.choice;
   const auto groups =

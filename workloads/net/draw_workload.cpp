@@ -51,6 +51,7 @@ Table draw_table(Draw& draw, int ranks) {
   if (draw.chance(0.15)) table.value_type = draw.of(value_types).value;
   table.stochastic_rounding = draw.chance(0.1);
   if (draw.chance(0.08)) table.storage = draw.of(storages()).value;
+  if (storage_of(table).comes_and_goes) table.any_key = draw.chance(0.6);
   if (draw.chance(0.7)) table.tensor_train.ranks = {draw.log_whole(1, 8)};
   return table;
 }
@@ -136,6 +137,12 @@ Json draw_workload(Draw& draw, int ranks) {
     for (Feature& feature : workload.features)
       if (draw.chance(0.6)) draw_segments(draw, feature);
   workload.ids = draw_ids(draw);
+  if (has_any_keys(workload.tables)) {
+    if (draw.chance(0.5))
+      workload.ids.fresh = draw.of({0.01, 0.3, 1.0});
+    else if (draw.chance(0.5))
+      workload.ids.half_life = draw.log_whole(1, 20);
+  }
   workload.replicate_rows = draw.of({10, 100, 6000});
   if (draw.chance(0.95)) workload.dense = draw_dense(draw, draw.whole(0, 5));
   draw_batch(draw, workload);

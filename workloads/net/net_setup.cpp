@@ -45,6 +45,7 @@ CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   std::vector<Case> cases(1);
   set_options(options, cases, given_options(one));
   share_batch(options.workload, one.ranks);
+  expect_keys(options);
   options.seed = one.seed;
   options.checked_steps = one.steps;
   options.steps = 1;

@@ -192,7 +192,7 @@ class Smaller {
         each([](Table& table) { table = {.name = table.name, .rows = table.rows, .dim = table.dim}; });
         each([](Table& table) { table.optimizer = {}; });
         each([](Table& table) { table.value_type = ValueType::fp32; });
-        each([](Table& table) { table.storage = Storage::dense; });
+        each([](Table& table) { table.any_key = false, table.storage = Storage::dense; });
         if (all) break;
       }
     }

@@ -68,6 +68,22 @@ void BroughtRows::bring_by_shard(std::int64_t step, const ConstDeviceArray<kerne
   placed_ = kernels::place_keys<Execution>(exec, found);
 }
 
+void BroughtRows::bring_any(std::int64_t step, const ConstDeviceArray<kernels::ShardBlocks>& shards,
+                            const ConstDeviceArray<kernels::GradientBlock>& blocks, const BagIds& bags,
+                            std::int64_t count) {
+  const Execution exec;
+  numbers_.find_in_shards(exec, shards, blocks, bags.offsets, bags.ids, count, first_numbers_);
+  const auto places = places_.first(first_numbers_.back());
+  const auto listed = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shards);
+  for (std::size_t s = 0; s < listed.extent(0); ++s) {
+    if (listed(s).keys == 0) continue;
+    const auto after = std::ranges::upper_bound(shards_, listed(s).first_key, {}, &KeyedShard::first_key);
+    const std::int64_t shard = std::prev(after)->shard, begin = first_numbers_[s], end = first_numbers_[s + 1];
+    tables_.store_of(shard).bring(shard, step, part(numbers_.distinct(), begin, end), part(places, begin, end));
+  }
+  numbers_.place(exec, places, part(bags.ids, 0, count));
+}
+
 void BroughtRows::end(std::int64_t step) const {
   for (const std::size_t s : brought_) tables_.store_of(shards_[s].shard).end(shards_[s].shard, step);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/dynamic/key_numbers.hpp"
 #include "kernels/sort/shard_keys.hpp"
 #include "kernels/sort/shard_segments.hpp"
 #include "workloads/tables/sharded_tables.hpp"
@@ -28,6 +29,9 @@ class BroughtRows {
   void bring_by_shard(std::int64_t step, const ConstDeviceArray<kernels::ShardBlocks>& shards,
                       const ConstDeviceArray<kernels::GradientBlock>& blocks, const BagIds& bags, std::int64_t count,
                       const ConstDeviceArray<float>& gradients);
+  /// Does the same where keys of some tables are any integers, which do not fit into the words of a sort.
+  void bring_any(std::int64_t step, const ConstDeviceArray<kernels::ShardBlocks>& shards,
+                 const ConstDeviceArray<kernels::GradientBlock>& blocks, const BagIds& bags, std::int64_t count);
   /// Returns what bring_by_shard() leaves to sort_shards; empty where no table of the group is one of these.
   const ConstDeviceArray<std::uint64_t>& placed() const { return placed_; }
   /// Ends the step.
@@ -41,6 +45,8 @@ class BroughtRows {
   ConstDeviceArray<std::int64_t> first_keys_, no_shift_;
   kernels::ShardSegments<Execution> segments_;
   kernels::ShardKeysWorkspace<Execution> by_shard_;
+  kernels::KeyNumbers<Execution> numbers_;
+  std::vector<std::int64_t> first_numbers_;  ///< by shard of the blocks
   ConstDeviceArray<std::uint64_t> placed_;
   DeviceScratch<std::int64_t> distinct_{"shardmark::brought_keys"}, places_{"shardmark::brought_places"};
 };

@@ -193,7 +193,8 @@ void StepLayout::list_exchanged_shards(std::int64_t own_vectors) {
     const std::int64_t rows = found->rows.most_places(), dim = found->dim(),
                        sums = sums_[found - layout_.shards.begin()];
     kernels::ShardBlocks shard{.rows = rows, .dim = dim};
-    if (storage_of(tables_.tables()[found->table]).comes_and_goes) shard.keys = found->rows.most_ids();
+    if (storage_of(tables_.tables()[found->table]).comes_and_goes)
+      shard.keys = has_any_keys(tables_.tables()) ? kernels::ShardBlocks::any_keys : found->rows.most_ids();
     if (sums >= 0) {
       shard.sums = own_vectors + sums;
       shard.pieces = shard.sums + rows * dim;

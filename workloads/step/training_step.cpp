@@ -80,6 +80,9 @@ DeviceArray<float> with_sums(const GroupFlight& flight) {
 void bring(GroupFlight& flight) {
   const StepLayout& layout = flight.layout;
   const std::int64_t step = flight.group.tables.steps() + 1, ids = flight.owned.exchanged_ids;
+  if (has_any_keys(flight.group.tables.tables()))
+    return flight.brought.bring_any(step, layout.exchanged_by_shard.shards, layout.exchanged_by_shard.blocks,
+                                    flight.owned, ids);
   if constexpr (host_reaches_arrays)
     if (sorts_by_shard(flight, layout.exchanged_by_shard, layout.exchanged))
       return flight.brought.bring_by_shard(step, layout.exchanged_by_shard.shards, layout.exchanged_by_shard.blocks,

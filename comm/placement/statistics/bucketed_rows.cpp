@@ -29,7 +29,7 @@ class BucketedRows : public RowDistribution {
     const HeldRows keys(rows, table_, number_);
     double sum = 0.0;
     for (std::int64_t row = 0; row < single_; ++row)
-      if (keys.contains(row)) sum += amount({row, row + 1, 1});
+      if (keys.contains(table_.any_key ? drawn_key(table_, number_, row) : row)) sum += amount({row, row + 1, 1});
     const double share = static_cast<double>(rows.count()) / static_cast<double>(table_.rows);
     return sum + (single_ < table_.rows ? share * amount({single_, table_.rows, 1}) : 0.0);
   }

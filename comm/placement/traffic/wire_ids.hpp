@@ -17,7 +17,7 @@ enum class WireIds { automatic, int64 };
 enum class IdType { int32, int64 };
 
 inline constexpr std::array wire_ids{
-    Choice<WireIds>{"auto", "int32 when no shard holds more than 2^31 rows, else int64", WireIds::automatic},
+    Choice<WireIds>{"auto", "int32 when no shard has ids above 2^31 or of rows -1, else int64", WireIds::automatic},
     Choice<WireIds>{"int64", "always int64", WireIds::int64},
 };
 constexpr auto choices_of(WireIds) { return Choices{"wire ids", wire_ids}; }
@@ -39,7 +39,8 @@ inline IdType id_type(WireIds requested, const Plan& plan, std::span<const Table
     const TablePlacement& placement = plan.tables[t];
     fit &= replicated_rows(placement, tables[t]).count() <= most_rows;
     fit &= std::ranges::all_of(placement.shards, [&](const Shard& shard) {
-      return HeldRows(shard.rows, tables[t], static_cast<std::int64_t>(t)).most_ids() <= most_rows;
+      const HeldRows held(shard.rows, tables[t], static_cast<std::int64_t>(t));
+      return !held.any_key && held.most_ids() <= most_rows;
     });
   }
   return fit ? IdType::int32 : IdType::int64;

@@ -72,7 +72,7 @@ TEST(CheckedBatches, PaddedRowsOfATensorTrainAreOutsideItsTable) {
   Workload workload;
   workload.tables = {{.name = "d", .rows = 5, .dim = 4}, tt};
   workload.features = {{.name = "f", .table = 0}, {.name = "g", .table = 1}};
-  const auto source = checked(std::make_unique<OneBatch>(broken()), BoundsCheck::on, rows_of_features(workload),
+  const auto source = checked(std::make_unique<OneBatch>(broken()), BoundsCheck::on, keys_of_features(workload),
                               [](const std::string&) {});
   EXPECT_THROW(source->read(0, 0, 2), InputError);
 }

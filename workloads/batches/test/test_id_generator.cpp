@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "reference/counter_random.hpp"
+#include "reference/dynamic/key_buckets.hpp"
 #include "workloads/batches/id_generator.hpp"
 #include "workloads/batches/permute.hpp"
 
@@ -214,6 +216,95 @@ TEST(IdMotion, AShareOfTheIdsExchangeTheirRowsEverySoManyBatches) {
       EXPECT_NEAR(static_cast<double>(moved_again), most, 0.35 * most) << rows;
       EXPECT_NE(second, third);
     }
+}
+
+/// Returns two features of one table of any keys, and one of another.
+Workload any_keys(bool ragged) {
+  Workload workload = two_features(ragged);
+  workload.features.push_back({.name = "c", .table = 0, .pooling = Pooling::sum, .hotness = 1});
+  for (Table& table : workload.tables) table.any_key = true;
+  workload.tables[1].rows = 1'000'000;
+  workload.ids.weighted = false;
+  return workload;
+}
+
+std::set<std::int64_t> keys_of(const Batch& batch, std::int64_t feature) {
+  return {batch.indices.begin() + batch.begin_of(feature), batch.indices.begin() + batch.end_of(feature)};
+}
+
+/// The keys of the law are drawn_key of its ids, of every table its own, and do not depend on the seed.
+TEST(IdGenerator, AnyKeysAreIntegersOfAllSizes) {
+  Workload workload = any_keys(false);
+  const Batch any = generate_batch(workload, 3, 5, 0, 100);
+  for (Table& table : workload.tables) table.any_key = false;
+  const Batch rows = generate_batch(workload, 3, 5, 0, 100);
+  std::int64_t negative = 0, wide = 0;
+  for (std::int64_t f = 0; f < any.features; ++f)
+    for (std::int64_t i = any.begin_of(f); i < any.end_of(f); ++i) {
+      EXPECT_EQ(any.indices[i], drawn_key(workload.features[f].table, rows.indices[i]));
+      negative += any.indices[i] < 0;
+      wide += (any.indices[i] ^ any.indices[i] >> 63) >> 32 != 0;
+    }
+  EXPECT_GT(negative, any.nnz() / 3);
+  EXPECT_GT(wide, any.nnz() - 3);
+}
+
+/// Each batch names so many keys that none before has, alike however it is cut; all are among those that are expected.
+TEST(IdGenerator, AShareOfTheKeysOfABatchIsNew) {
+  for (const bool ragged : {false, true}) {
+    Workload workload = any_keys(ragged);
+    workload.ids.fresh = 0.1;
+    EXPECT_EQ(births_of(workload, 0).fresh, ragged ? 60 : 30);
+    EXPECT_EQ(births_of(workload, 1).fresh, ragged ? 20 : 10);
+    EXPECT_EQ(births_of(workload, 0).most_keys(7), 1000 + 7 * (ragged ? 60 : 30));
+    std::set<std::int64_t> seen;
+    for (std::int64_t id = 0; id < 1000; ++id) seen.insert(drawn_key(0, id));
+    std::int64_t named_again = 0, born = 0;
+    for (std::int64_t step = 0; step < 40; ++step) {
+      const Batch batch = generate_batch(workload, 3, step, 0, 100), tail = generate_batch(workload, 3, step, 60, 40);
+      EXPECT_EQ(slice_samples(batch, 60, 40).indices, tail.indices);
+      std::set<std::int64_t> now = keys_of(batch, 0);
+      now.merge(keys_of(batch, 2));
+      for (const std::int64_t key : now) (seen.contains(key) ? named_again : born) += 1;
+      const std::int64_t before = std::ssize(seen);
+      seen.merge(now);
+      if (!ragged) {
+        EXPECT_EQ(std::ssize(seen) - before, 30) << step;
+      }
+    }
+    // Where bags are ragged, a later batch may be the first to name a key whose place has no id.
+    EXPECT_GE(born, ragged ? 40 * 25 : 40 * 30);
+    EXPECT_LE(born, ragged ? 40 * 50 : 40 * 30);
+    EXPECT_GT(named_again, 500);
+    EXPECT_LE(std::ssize(seen), births_of(workload, 0).most_keys(40));
+  }
+}
+
+/// Half of the keys are others after a half-life, all of them after two, and as many as ever are alive.
+TEST(IdGenerator, KeysDieAndOthersAreHot) {
+  Workload workload = any_keys(false);
+  workload.features = {{.name = "a", .table = 0, .pooling = Pooling::sum, .hotness = 100}};
+  workload.tables[0].rows = 200;
+  workload.ids.distribution = IdDistribution::uniform;
+  workload.ids.half_life = 16;
+  std::vector<std::set<std::int64_t>> alive;
+  std::set<std::int64_t> ever;
+  for (std::int64_t step = 0; step < 65; ++step) {
+    const Batch batch = generate_batch(workload, 3, step, 0, 100);
+    alive.push_back(keys_of(batch, 0));
+    EXPECT_EQ(std::ssize(alive.back()), 200);
+    ever.insert(alive.back().begin(), alive.back().end());
+  }
+  const auto left = [&](std::int64_t from, std::int64_t to) {
+    return std::ranges::count_if(alive[from], [&](std::int64_t key) { return alive[to].contains(key); });
+  };
+  for (const std::int64_t from : {0, 7, 30}) {
+    EXPECT_NEAR(static_cast<double>(left(from, from + 16)), 100, 40);
+    EXPECT_EQ(left(from, from + 32), 0);
+    EXPECT_GT(left(from, from + 1), 170);
+  }
+  EXPECT_LE(std::ssize(ever), births_of(workload, 0).most_keys(65));
+  EXPECT_GT(std::ssize(ever), 200 * 65 / 32);
 }
 
 TEST(IdGenerator, BatchesDiffer) {

@@ -141,6 +141,21 @@ TEST(SpecKeys, ErrorsNameLineAndColumnAndWhatWasMeant) {
   EXPECT_EQ(refusal(head + tables + features), "accepted");
   EXPECT_EQ(refusal(head + " \"tables\": [{\"name\": \"users\",\n   \"rows\": 0, \"dim\": 2}],\n" + features),
             ":3:4: tables[0]: \"rows\" must be at least 1, got 0");
+  const auto rows = [&](const std::string& text) {
+    return refusal(head + " \"tables\": [{\"name\": \"users\",\n   " + text + ", \"dim\": 2}],\n" + features);
+  };
+  EXPECT_EQ(rows("\"rows\": -2"), ":3:4: tables[0]: \"rows\" must be at least 1, got -2");
+  EXPECT_EQ(rows("\"rows\": -1, \"keys\": 9"), "accepted");
+  EXPECT_EQ(rows("\"rows\": -1"), "accepted");
+  EXPECT_EQ(rows("\"keys\": 9, \"rows\": 4"),
+            ":3:4: tables[0]: \"keys\", \"min_key\" and \"max_key\" are for rows -1, not 4");
+  EXPECT_EQ(rows("\"min_key\": 9, \"rows\": 4"),
+            ":3:4: tables[0]: \"keys\", \"min_key\" and \"max_key\" are for rows -1, not 4");
+  EXPECT_EQ(rows("\"rows\": -1, \"min_key\": -9, \"max_key\": 9, \"keys\": 19"), "accepted");
+  EXPECT_EQ(rows("\"keys\": 20, \"rows\": -1, \"min_key\": -9, \"max_key\": 9"),
+            ":3:4: tables[0]: \"keys\" 20 are more than there are from -9 to 9");
+  EXPECT_EQ(rows("\"max_key\": -10, \"rows\": -1, \"min_key\": -9"),
+            ":3:4: tables[0]: \"max_key\" -10 is below \"min_key\" -9");
   EXPECT_EQ(refusal(head + tables + " \"features\": [{\"name\": \"f\",\n  \"table\": \"user\"}]}"),
             ":4:3: features[0]: no table is called \"user\"; did you mean 'users'?");
   EXPECT_EQ(refusal(head + tables + " \"featurs\": []}"), ":3:2: unknown key \"featurs\"; did you mean 'features'?");

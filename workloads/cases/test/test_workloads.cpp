@@ -34,6 +34,7 @@ constexpr std::array published_totals{
     Totals{"synthetic-jumbo", 1022, 1097, 16022, 118400, 3338752128000},
     Totals{"synthetic-colossal", 2002, 2153, 47302, 336768, 23973888128000},
     Totals{"criteo-kaggle", 26, 26, 26, 26 * 16, 4 * 16 * 33762577LL},
+    Totals{"open-vocabulary", 26, 26, 26, 26 * 16, 4 * 16 * 33762577LL},
     Totals{"criteo-terabyte", 26, 26, 26, 26 * 128, 4 * 128 * 882774559LL},
     Totals{"criteo-terabyte-40m", 26, 26, 26, 26 * 128, 4 * 128 * 187767399LL},
     Totals{"dlrm-dcnv2", 26, 26, 214, 26 * 128, 104542509056},

@@ -92,5 +92,66 @@ class Storages(ProgramTest):
         self.assertEqual(records(file)[1]["options"]["storage"], "tt")
 
 
+OPEN = {"scale": "1/256", "batch": 2048, "steps": 12, "batches": 6, "check": 3}
+
+
+class OpenVocabulary(ProgramTest):
+    def test_keys_are_equal_on_any_ranks_and_in_both_plans(self):
+        rules = {"admit": "counter:2", "evict": "idle:3", "capacity": 40000, "storage": "dynamic", "exchange": "pairwise"}
+        shapes = {"open-vocabulary": [(1, "table_wise"), (2, "row_wise"), (3, "table_wise"), (4, "row_wise"), (4, "table_wise")],
+                  "churn": [(1, "row_wise"), (3, "table_wise")]}
+        for workload, each in shapes.items():
+            ends = set()
+            for outcome, file in self.cases([{"ranks": ranks, "plan": plan, "workload": workload, **OPEN, **rules} for ranks, plan in each]):
+                self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+                case = records(file)[1]
+                self.assertEqual((case["wrong"], case["step_ms"]["n"]), (0, 12))
+                self.assertIn(f"their keys: {case['dynamic']['keys']}", " ".join(outcome.out.replace("#", "").split()))
+                ends.add(tuple(case["dynamic"][name] for name in ("keys", "rows", "evicted")))
+            self.assertEqual(len(ends), 1, ends)
+            self.assertGreater(min(ends)[1], 1000)
+
+    def test_other_storages_are_refused_by_name(self):
+        self.refuses_case("table C1:", "2^64", "storage dense", "use --storage dynamic", ranks=[2], workload="open-vocabulary",
+                          **OPEN, storage="dense")
+        outcome = self.serial("plan", "show", "open-vocabulary", "table_wise", "--ranks", "2", "--storage", "tt")
+        self.refuses(outcome, "table C1:", "storage tt")
+
+    def test_what_nobody_says_is_asked_for(self):
+        tables = [{"name": "T", "rows": -1, "dim": 4, "storage": "dynamic"}]
+        spec = {"name": "any", "global_batch": 64, "optimizer": {"name": "sgd"}, "tables": tables,
+                "features": [{"name": "F", "table": "T"}], "plans": ["table_wise"]}
+        file = self.new_file(spec)
+        self.refuses_serial(["run", file, "--dry-run"], "table T: rows -1", "--capacity N with --evict")
+        self.refuses_serial(["run", "criteo-kaggle", "--dry-run", "--ids.new", "0.1"], "ids.new", '"rows": -1')
+        outcome = self.serial("run", file, "--dry-run", "--capacity", "5000", "--evict", "lru")
+        self.assertIn('"keys": 5000', self.succeeds(outcome).out)
+
+    def test_keys_outside_a_vocabulary_are_refused_or_folded_and_counted(self):
+        columns = [f"C{c + 1}" for c in range(26)]
+        spec = self.new_file({"name": "few", "global_batch": 32, "optimizer": {"name": "sgd"}, "plans": ["row_wise"], "tables": [
+            {"name": name, "rows": -1, "min_key": 0, "max_key": 2**31 - 1, "keys": 200, "dim": 4, "storage": "dynamic"} for name in columns],
+            "features": [{"name": name, "table": name} for name in columns]})
+        lines = [[str(row % 2), *map(str, range(13)), *(f"{(row * 26 + c) * 2654435761 % 2**32:08x}" for c in range(26))] for row in range(64)]
+        data = self.new_file("".join("\t".join(line) + "\n" for line in lines), ".txt")
+        outside = sum(int(value, 16) >= 2**31 for line in lines for value in line[14:])
+        given = {"workload": spec, "scale": None, "batch": None, "steps": 4, "batches": 2, "check": 2, "data": data, "ids": "raw"}
+        self.refuses_case("is outside", "2147483648", ranks=[1], **given)
+        outcome, file = self.case(3, **given, bounds_check="fold")
+        self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+        self.assertEqual(records(file)[1]["replaced_ids"], outside)
+
+    def test_values_of_a_criteo_file_are_keys(self):
+        lines = [[str(row % 2), *map(str, range(13)), *(f"{(row % 40 * 26 + c) * 2654435761 % 2**32:08x}" for c in range(26))] for row in range(96)]
+        data = self.new_file("".join("\t".join(line) + "\n" for line in lines), ".txt")
+        given = {"scale": "1/16", "batch": 32, "steps": 4, "batches": 3, "check": 2, "data": data, "ids": "raw", "plan": "table_wise,row_wise"}
+        cases = [{"ranks": ranks, "command": "compare", "storage": "dynamic", **given} for ranks in (1, 2)]
+        values = {(c, line[14 + c]) for line in lines for c in range(26)}
+        for outcome, file in self.cases(cases):
+            self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
+            self.assertEqual({case["dynamic"]["rows"] for case in records(file)[1:]}, {len(values)})
+        self.refuses_case("id_rule raw", "storage dense", ranks=[1], **{**given, "plan": "table_wise"})
+
+
 if __name__ == "__main__":
     main()

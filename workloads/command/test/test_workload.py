@@ -48,7 +48,8 @@ class Keys(ProgramTest):
 
     def test_keys_have_type_unit_default_and_meaning(self):
         keys = self.keys()
-        self.assertEqual(keys["tables[].rows"], ["tables[].rows", "whole number", "rows", "required", "rows of the table, before --scale"])
+        self.assertEqual(keys["tables[].rows"], ["tables[].rows", "whole number", "rows", "required",
+                         "rows of the table, before --scale; -1: keys are any integers, of storage dynamic"])
         self.assertEqual(keys["tables[].storage"][1:3], ["choice", "dense"])
         self.assertTrue(keys["tables[].storage"][3].endswith(": dense, tt, dynamic"))
         self.assertIn("(shardmark list optimizers)", keys["optimizer.name"][-1])
@@ -66,7 +67,8 @@ class Keys(ProgramTest):
         schema = json.loads(self.succeeds(self.serial("workload", "schema")).out)
         table = schema["properties"]["tables"]["items"]
         self.assertEqual(table["required"], ["name", "rows", "dim"])
-        self.assertEqual(table["properties"]["rows"], {"type": "integer", "minimum": 1, "description": "rows of the table, before --scale [rows]"})
+        self.assertEqual(table["properties"]["rows"], {"type": "integer", "minimum": -1, "description":
+            "rows of the table, before --scale; -1: keys are any integers, of storage dynamic [rows]"})
         self.assertEqual(schema["properties"]["dense"]["properties"]["model"]["enum"], ["mlp", "dlrm", "dcnv2"])
 
     def test_the_schema_accepts_the_specs_that_there_are(self):

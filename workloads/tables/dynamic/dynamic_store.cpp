@@ -65,6 +65,18 @@ SlotArray numbers_up_to(std::int64_t count) {
   return numbers;
 }
 
+/// Returns the sum of bits of the keys of a table, modulo 2^64: equal for equal sets of keys, whoever holds which.
+std::int64_t sum_of_keys(const KeyArray& keys, const KeyBuckets& mix) {
+  std::uint64_t sum = 0;
+  Kokkos::parallel_reduce(
+      "shardmark::sum_of_keys", kernels::static_range(Execution(), static_cast<std::int64_t>(keys.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i, std::uint64_t& of_keys) {
+        of_keys += next_random_bits(mix.seed + 1, mix.bits(keys(i)));
+      },
+      sum);
+  return static_cast<std::int64_t>(sum);
+}
+
 template <class Array>
 auto host_copy(const Array& array) {
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), array);
@@ -103,9 +115,7 @@ class DynamicStore : public RowStore {
     if (n == 0) return;
     const auto added = kept.keys->bring(exec, step, keys, ones(n), slots);  // Oracle::bring: a step uses a key once
     const std::int64_t bound = kept.keys->table().slot_bound();
-    if (bound > local(s).rows.most_rows())
-      throw std::runtime_error(fmt::format("table {}: {} rows in a shard that was to have {} at most", table_of(s).name,
-                                           bound, local(s).rows.most_rows()));
+    require_room(s, bound);
     place_rows(s, {keys, slots, added});
     if (kept.numbers.extent(0) > 0) write_keys({keys, slots, added}, kept.numbers);
     const std::int64_t absent = place_absent(s, keys, slots, bound);
@@ -168,7 +178,10 @@ class DynamicStore : public RowStore {
   }
 
   void report(std::span<std::int64_t> numbers) const override {
-    const auto add = [&](DynamicNumber number, std::int64_t value) { numbers[index_of(number)] += value; };
+    const auto add = [&](DynamicNumber number, std::int64_t value) {
+      std::int64_t& sum = numbers[index_of(number)];
+      sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(value));
+    };
     for (const std::int64_t s : shards()) {
       const auto& [keys, row_numbers, counts] = kept_[s];
       const Table& table = table_of(s);
@@ -178,6 +191,8 @@ class DynamicStore : public RowStore {
                                         static_cast<std::int64_t>(keys->uses().extent(0) * sizeof(RowUse)));
       add(DynamicNumber::row_bytes,
           keys->table().slot_bound() * (row_bytes(table.value_type, local(s).dim()) + 4 * state_size(s)));
+      if (local(s).column_begin == 0)
+        add(DynamicNumber::keys, sum_of_keys(all_rows(s).numbers, KeyBuckets::of_table(local(s).table)));
       add(DynamicNumber::found, counts.found);
       add(DynamicNumber::admitted, counts.admitted);
       add(DynamicNumber::absent, counts.absent);
@@ -195,6 +210,16 @@ class DynamicStore : public RowStore {
     SlotArray numbers;  ///< [places] where rows are rounded by their numbers
     Counts counts;
   };
+
+  /// Throws where rows of steps before did not leave enough room.
+  void require_room(std::int64_t s, std::int64_t rows) const {
+    const std::int64_t most = local(s).rows.most_rows();
+    if (rows <= most) return;
+    const std::string what =
+        fmt::format("table {}: {} rows in a shard that has room for {}", table_of(s).name, rows, most);
+    if (!table_of(s).any_key) throw std::runtime_error(what);
+    throw InputError(what + "; use --capacity N with --evict, or more \"keys\" in the spec");
+  }
 
   KeyArray ones(std::int64_t count) {
     if (static_cast<std::int64_t>(ones_.extent(0)) < count) {
@@ -234,6 +259,7 @@ class DynamicStore : public RowStore {
     if (table.dynamic.absent == AbsentRows::initial) {
       const auto listed = absent_.first(static_cast<std::int64_t>(slots.extent(0)));
       const std::int64_t absent = give_places(slots, bound, listed);
+      if (bound + absent > places(s)) require_room(s, bound + absent);
       place_rows(s, {keys, slots, part(listed, 0, absent)});
       return absent;
     }
@@ -310,6 +336,7 @@ nlohmann::ordered_json dynamic_details(std::span<const Table> tables, std::span<
   const std::int64_t rows = of(DynamicNumber::rows), keys = of(DynamicNumber::key_bytes);
   return {{fields::tables, tables.size()},
           {fields::rows, rows},
+          {fields::keys, fmt::format("{:016x}", static_cast<std::uint64_t>(of(DynamicNumber::keys)))},
           {fields::load, per(rows, of(DynamicNumber::room))},
           {fields::found, of(DynamicNumber::found)},
           {fields::admitted, of(DynamicNumber::admitted)},

@@ -30,12 +30,14 @@ void require_capacity(Table& table, std::int64_t number, const std::vector<std::
 std::int64_t most_places(const Table& table, std::int64_t most_rows);
 
 /// Names what stores of Storage::dynamic report.
-enum class DynamicNumber { rows, room, key_bytes, row_bytes, found, admitted, absent, evicted };
+enum class DynamicNumber { rows, room, key_bytes, row_bytes, keys, found, admitted, absent, evicted };
 inline constexpr std::array dynamic_numbers{
     ReportedNumber{results::dynamic_fields::rows, "rows", ReportedNumber::Of::end},
     ReportedNumber{"room", "keys", ReportedNumber::Of::end},
     ReportedNumber{"key_bytes", "bytes", ReportedNumber::Of::end},
     ReportedNumber{"row_bytes", "bytes", ReportedNumber::Of::end},
+    ReportedNumber{results::dynamic_fields::keys, "sum of the bits of table and key, modulo 2^64",
+                   ReportedNumber::Of::end},
     ReportedNumber{results::dynamic_fields::found, "keys", ReportedNumber::Of::timed_steps},
     ReportedNumber{results::dynamic_fields::admitted, "keys", ReportedNumber::Of::timed_steps},
     ReportedNumber{results::dynamic_fields::absent, "keys", ReportedNumber::Of::timed_steps},

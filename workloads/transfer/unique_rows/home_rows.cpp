@@ -81,11 +81,12 @@ std::vector<std::int64_t> HomeRows::held_shards() const {
 void HomeRows::request(const StepInput& input) {
   list_positions(input);
   const std::int64_t bound = input.global_ids * most_strips_;
-  const auto keys = keys_.first(positions_);
+  const std::int64_t any = shards_.any.extent(0) > 0 ? positions_ : 0;
+  const PositionKeys positions{keys_.first(positions_), tags_.first(any), any_ids_.first(any)};
   if (node_)
-    owners_.request(node_->request(keys, bound), bound);
+    owners_.request(node_->request(positions, bound), bound);
   else
-    owners_.request(keys, bound, !placement::asks_once(dedup_));
+    owners_.request(positions, bound, !placement::asks_once(dedup_));
 }
 
 /// Offsets, keys and weights of the ids of every strip, in the order of the bags.
@@ -107,9 +108,11 @@ void HomeRows::list_positions(const StepInput& input) {
   const bool weighted = input.bags.weights.extent(0) > 0;
   offsets_ = offsets_scratch_.first(bags + 1);
   weights_ = weights_scratch_.first(weighted ? positions_ : 0);
+  const std::int64_t any = shards_.any.extent(0) > 0 ? positions_ : 0;
   kernels::list_strip_positions<Execution>(
       Execution(), shards_.owners, shards_.first_keys, requested_bags_.bags(),
-      {first_of_strip_.array(), position_shift_.array(), offsets_, weights_, keys_.first(positions_)});
+      {first_of_strip_.array(), position_shift_.array(), offsets_, weights_, keys_.first(positions_), tags_.first(any),
+       any_ids_.first(any), shards_.any});
 }
 
 void HomeRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& pooled_begin,

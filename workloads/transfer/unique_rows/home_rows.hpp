@@ -117,6 +117,8 @@ class HomeRows {
   std::int64_t positions_ = 0;
   HostList<std::int64_t> first_of_strip_, position_shift_;
   DeviceScratch<std::int64_t> offsets_scratch_{"shardmark::home_offsets"}, keys_{"shardmark::home_keys"};
+  DeviceScratch<std::int32_t> tags_{"shardmark::home_tags"};
+  DeviceScratch<std::int64_t> any_ids_{"shardmark::home_any_ids"};
   DeviceScratch<float> weights_scratch_{"shardmark::home_weights"};
   DeviceArray<std::int64_t> offsets_;
   DeviceArray<float> weights_;

@@ -51,13 +51,13 @@ RowHop NodeRows::owners(const comm::Communicator& comm, comm::Exchange& exchange
   return RowHop(exchange, wire, rows, requested, rows.of_rank(comm.rank()), askers);
 }
 
-ConstDeviceArray<std::int64_t> NodeRows::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound) {
-  homes_.request(keys, bound);
+PositionKeys NodeRows::request(const PositionKeys& positions, std::int64_t bound) {
+  homes_.request(positions, bound);
   const auto ids = ids_.first(homes_.held_rows()), offsets = offsets_.first(homes_.held_rows() + 1);
   homes_.receive_ids(ids);
   kernels::count_up(Execution(), offsets);
   asked_.list(offsets, ids);
-  return asked_.keys();
+  return asked_.requested_keys();
 }
 
 void NodeRows::hand_on(const RowHop& owners, const DeviceArray<float>& from_owners, const DeviceArray<float>& packed) {

@@ -22,8 +22,8 @@ class NodeRows {
   /// Makes the hop from this rank to the owners.
   static RowHop owners(const comm::Communicator& comm, comm::Exchange& exchange, Wire& wire, const RowShards& rows);
 
-  /// Returns what the ranks of the node request, as keys. Collective.
-  ConstDeviceArray<std::int64_t> request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound);
+  /// Returns what the ranks of the node request. Collective.
+  PositionKeys request(const PositionKeys& positions, std::int64_t bound);
 
   /// Hands rows on as they came from the owners to the homes of the node. Collective.
   void hand_on(const RowHop& owners, const DeviceArray<float>& from_owners, const DeviceArray<float>& packed);

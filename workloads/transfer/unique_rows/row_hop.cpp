@@ -38,13 +38,17 @@ RowShards::RowShards(const ShardLayout& layout, const std::vector<Table>& tables
                       .local_shard = slot->local_shard,
                       .group = group_numbers.at(Group(std::get<1>(key), std::get<2>(key))),
                       .dim = layout.dim_of(*slot),
-                      .first_key = keys});
+                      .first_key = keys,
+                      .any_key = slot->rows.any_key});
     key_bounds.push_back(keys);
-    keys += slot->rows.most_places();
+    keys += std::max(slot->rows.most_places(), slot->rows.any_key ? RowShard::most_numbered : 0);
     largest_dim = std::max(largest_dim, shards.back().dim);
   }
   first_keys = kernels::array_of(Execution(), key_bounds, "shardmark::row_shard_keys");
   key_bounds.push_back(keys);
+  std::vector<std::uint8_t> any_key;
+  for (const RowShard& shard : shards) any_key.push_back(shard.any_key ? 1 : 0);
+  if (std::ranges::count(any_key, 1) > 0) any = kernels::array_of(Execution(), any_key, "shardmark::any_key_shards");
   kernels::RowPartition partition;
   for (const std::int64_t s : strips) {
     const Strip& strip = layout.strips[s];
@@ -70,8 +74,51 @@ std::pair<std::int64_t, std::int64_t> RowShards::of_rank(int rank) const {
   return {begin, begin + std::ranges::count(shards, rank, &RowShard::rank)};
 }
 
-void DistinctRows::find(const ConstDeviceArray<std::int64_t>& keys, bool repeated) {
+namespace {
+
+/// Adds the numbers of ids to the keys of their positions.
+ConstDeviceArray<std::int64_t> numbered(const PositionKeys& positions, const ConstDeviceArray<std::int64_t>& numbers,
+                                        const DeviceArray<std::int64_t>& sums) {
+  Kokkos::parallel_for(
+      "shardmark::numbered_keys", kernels::static_range(Execution(), static_cast<std::int64_t>(sums.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t p) { sums(p) = positions.keys(p) + (positions.tags(p) >= 0 ? numbers(p) : 0); });
+  return sums;
+}
+
+/// Replaces numbers within shards of any keys by the ids that have them.
+template <class Index>
+void name_rows(const kernels::UniqueRows<Execution>& unique, const RowShards& shards,
+               const ConstDeviceArray<std::int64_t>& distinct, const DeviceArray<Index>& ids) {
+  const auto count = static_cast<std::int64_t>(shards.shards.size());
+  const auto first_keys = shards.first_keys;
+  const auto any = shards.any;
+  Kokkos::parallel_for(
+      "shardmark::name_rows", kernels::static_range(Execution(), static_cast<std::int64_t>(ids.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t u) {
+        if (any(kernels::last_at_most(count, unique.key(u), first_keys)) != 0)
+          ids(u) = static_cast<Index>(distinct(static_cast<std::int64_t>(ids(u))));
+      });
+}
+
+}  // namespace
+
+template <class Index>
+void DistinctRows::list_any_ids(const DeviceArray<Index>& ids) const {
+  name_rows(unique_, shards_, numbers_.distinct(), ids);
+}
+template void DistinctRows::list_any_ids(const DeviceArray<std::int32_t>&) const;
+template void DistinctRows::list_any_ids(const DeviceArray<std::int64_t>&) const;
+
+void DistinctRows::find(const PositionKeys& positions, bool repeated) {
   const Execution exec;
+  ConstDeviceArray<std::int64_t> keys = positions.keys;
+  numbered_ = positions.tags.extent(0) > 0;
+  if (numbered_) {
+    if (numbers_.find(exec, positions.tags, positions.any_ids) > RowShard::most_numbered)
+      throw InputError(
+          "unique_rows: a rank has more than 2^27 different ids in a step; use a smaller batch, or --dedup");
+    keys = numbered(positions, numbers_.numbers(), keys_.first(static_cast<std::int64_t>(keys.extent(0))));
+  }
   unique_ = kernels::unique_rows<Execution>(exec, keys, shards_.keys, workspace_);
   if (repeated) {
     unique_.segments = each_.first(unique_.positions() + 1);
@@ -110,8 +157,8 @@ RowHop::RowHop(comm::Exchange& exchange, Wire& wire, const RowShards& rows, std:
   count_route_ = comm::Route(std::move(sent), std::move(received), std::ssize(rows.shards) * std::ssize(asked_));
 }
 
-void RowHop::request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound, bool repeated) {
-  distinct_.find(keys, repeated);
+void RowHop::request(const PositionKeys& positions, std::int64_t bound, bool repeated) {
+  distinct_.find(positions, repeated);
   exchange_counts();
   make_routes(bound);
 }
@@ -162,6 +209,7 @@ void RowHop::return_gradients(const DeviceArray<float>& packed, const DeviceArra
 void AnsweredRows::list(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids) {
   const auto positions = static_cast<std::int64_t>(ids.extent(0));
   offsets_ = offsets;
+  ids_ = ids;
   keys_ = keys_scratch_.first(positions);
   vector_begin_ = begin_scratch_.first(positions);
   blocks_.host.clear();
@@ -176,6 +224,20 @@ void AnsweredRows::list(const ConstDeviceArray<std::int64_t>& offsets, const Con
     if (++shard == stage_.held().second) shard = stage_.held().first;
   }
   kernels::expand_positions(Execution(), blocks_.array(), offsets_, ids, keys_, vector_begin_);
+}
+
+PositionKeys AnsweredRows::requested_keys() {
+  if (rows_.any.extent(0) == 0) return {keys_, {}, {}};
+  const auto tags = tags_.first(static_cast<std::int64_t>(keys_.extent(0)));
+  auto shard = stage_.held().first;
+  for (const kernels::GradientBlock& block : blocks_.host) {
+    const bool any = rows_.shards[shard].any_key;
+    const std::int64_t end = block.first_bag + block.bags;
+    Kokkos::deep_copy(Execution(), part(tags, block.first_bag, end), any ? static_cast<std::int32_t>(shard) : -1);
+    if (any) Kokkos::deep_copy(Execution(), part(keys_, block.first_bag, end), block.first_key);
+    if (++shard == stage_.held().second) shard = stage_.held().first;
+  }
+  return {keys_, tags, ids_};
 }
 
 void AnsweredRows::repeat(const DistinctRows& distinct, const DeviceArray<float>& packed,

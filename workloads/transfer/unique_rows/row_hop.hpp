@@ -3,6 +3,7 @@
 
 #include "comm/exchange/exchange.hpp"
 #include "comm/placement/traffic/movement.hpp"
+#include "kernels/dynamic/key_numbers.hpp"
 #include "kernels/lookup/pooled_lookup.hpp"
 #include "kernels/route/expand_positions.hpp"
 #include "kernels/route/row_partition.hpp"
@@ -22,6 +23,16 @@ struct RowShard {
   std::int64_t group = 0;         ///< rows of the same table and columns are one group
   std::int64_t dim = 0;
   std::int64_t first_key = 0;  ///< key of its row 0 among the rows of all row shards
+  bool any_key = false;        ///< its rows have numbers by the positions of a step (KeyNumbers), below most_numbered
+  static constexpr std::int64_t most_numbered = std::int64_t{1} << 27;
+};
+
+/// Holds the keys of the rows of some positions, and what is to be added to those of shards of any keys: the number of
+/// the id.
+struct PositionKeys {
+  ConstDeviceArray<std::int64_t> keys;     ///< [positions], see RowShard::first_key
+  ConstDeviceArray<std::int32_t> tags;     ///< [positions], row shard or -1; empty where no shard has any keys
+  ConstDeviceArray<std::int64_t> any_ids;  ///< as many
 };
 
 /// Lists the shards of a plan whose rows travel one by one, rank after rank, and the strips that read them.
@@ -37,6 +48,7 @@ struct RowShards {
   std::vector<RowShard> shards;
   std::vector<std::int64_t> key_bounds;       ///< first_key of the shards, then `keys`
   ConstDeviceArray<std::int64_t> first_keys;  ///< of the shards
+  ConstDeviceArray<std::uint8_t> any;         ///< of the shards: any_key; empty where none has
   std::vector<std::int64_t> strips;           ///< numbers in the layout
   std::vector<std::int64_t> group_of_strip;   ///< by place in `strips`
   std::int64_t groups = 0;
@@ -53,9 +65,9 @@ class DistinctRows {
  public:
   explicit DistinctRows(const RowShards& rows) : shards_(rows), segments_(rows.key_bounds) {}
 
-  /// Finds the distinct rows of keys [positions], see RowShard::first_key. With `repeated` a row that several positions
-  /// name counts as often as they name it. Waits for the device. Results are valid until the next call.
-  void find(const ConstDeviceArray<std::int64_t>& keys, bool repeated = false);
+  /// Finds the distinct rows of some positions. With `repeated` a row that several positions name counts as often as
+  /// they name it. Waits for the device. Results are valid until the next call.
+  void find(const PositionKeys& positions, bool repeated = false);
 
   const kernels::UniqueRows<Execution>& unique() const { return unique_; }
   std::int64_t count() const { return first_row_.back(); }
@@ -70,10 +82,11 @@ class DistinctRows {
   /// Returns the packed rows as kernels take them.
   kernels::ShardList<Execution, kernels::PackedRows> packed() const { return {packed_, shards_.largest_dim}; }
 
-  /// Sets ids [count] to the rows, as numbers within their shard.
+  /// Sets ids [count] to the rows, as numbers within their shard, or as the ids that they came by.
   template <class Index>
   void list_ids(const DeviceArray<Index>& ids) const {
     segments_.list_ids(unique_, 0, ids);
+    if (numbered_) list_any_ids(ids);
   }
   /// Sets numbers [positions] to u + shift[shard of row u] at the positions of row u.
   void number_positions(const ConstDeviceArray<std::int64_t>& shift, const DeviceArray<std::int64_t>& numbers) const {
@@ -81,7 +94,13 @@ class DistinctRows {
   }
 
  private:
+  template <class Index>
+  void list_any_ids(const DeviceArray<Index>& ids) const;
+
   const RowShards& shards_;
+  bool numbered_ = false;
+  kernels::KeyNumbers<Execution> numbers_;
+  DeviceScratch<std::int64_t> keys_{"shardmark::numbered_keys"};
   kernels::UniqueRowsWorkspace<Execution> workspace_;
   DeviceScratch<std::int64_t> each_{"shardmark::each_position"};
   kernels::UniqueRows<Execution> unique_;
@@ -104,9 +123,9 @@ class RowHop {
          const std::vector<bool>& askers);
 
   /// Finds the distinct rows, or with `repeated` lists a row for every position, and sends their holders how many there
-  /// are. Collective. keys [positions]: of the row shards that are requested; no rank has more than `bound` of them,
-  /// nor has more rows requested from it.
-  void request(const ConstDeviceArray<std::int64_t>& keys, std::int64_t bound, bool repeated = false);
+  /// are. Collective. positions: of the row shards that are requested; no rank has more than `bound` of them, nor has
+  /// more rows requested from it.
+  void request(const PositionKeys& positions, std::int64_t bound, bool repeated = false);
 
   /// Returns what this rank requests; the rows come back packed.
   const DistinctRows& requested() const { return distinct_; }
@@ -153,6 +172,8 @@ class AnsweredRows {
 
   /// Return [positions]: the keys of their rows, and where their vectors begin among RowHop::held_elements().
   const DeviceArray<std::int64_t>& keys() const { return keys_; }
+  /// Returns these where the ids are as they came, and not places.
+  PositionKeys requested_keys();
   const DeviceArray<std::int64_t>& vector_begin() const { return vector_begin_; }
 
   /// Writes to vectors [held_elements()] the row of each position. distinct: of keys(); packed: their rows.
@@ -163,8 +184,9 @@ class AnsweredRows {
   const RowHop& stage_;
 
   // Of the current step, by position.
-  ConstDeviceArray<std::int64_t> offsets_;
+  ConstDeviceArray<std::int64_t> offsets_, ids_;
   DeviceArray<std::int64_t> keys_, vector_begin_;
+  DeviceScratch<std::int32_t> tags_{"shardmark::asked_tags"};
   DeviceScratch<std::int64_t> keys_scratch_{"shardmark::asked_keys"}, begin_scratch_{"shardmark::asked_vectors"};
   DeviceScratch<std::int64_t> indices_{"shardmark::asked_indices"};
   HostList<kernels::GradientBlock> blocks_;  ///< one per (asker, held row shard)
