@@ -45,11 +45,11 @@ CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   std::vector<Case> cases(1);
   set_options(options, cases, given_options(one));
   share_batch(options.workload, one.ranks);
-  expect_keys(options);
   options.seed = one.seed;
   options.checked_steps = one.steps;
   options.steps = 1;
   options.trained_steps = 0;
+  expect_keys(options);
   if (cases.front().async.on()) cases.front().async.pool = pool_in_effect(cases.front().async.pool, facts);
   Case config = without_unused_async(std::move(cases)).front();
   PlannedTables planned{{}, with_storage(options, config.storage)};
