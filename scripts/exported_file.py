@@ -70,8 +70,8 @@ class Table:
                 f"unknown value type {self.value_type!r}; valid: {', '.join(VALUE_TYPES)}")
         self.stochastic = "stochastic_rounding" in group.attrs and bool(count_attribute(group, "stochastic_rounding"))
         self.rows = array(group, "rows", np.int64, (None,))
-        self.count = count_attribute(group, "rows")
-        inside = (self.rows >= 0) & (self.rows < self.count)
+        self.count = count_attribute(group, "rows")  # -1: any of the 2^64 integers is a row
+        inside = (self.rows >= 0) & (self.rows < self.count) | (self.count == -1)
         require(inside.all(), f"{group.name}/rows", f"row {first(self.rows, ~inside)} is outside the table")
         require((np.diff(self.rows) > 0).all(), f"{group.name}/rows", "the rows do not ascend")
         shape = (len(self.rows), self.dim)

@@ -57,7 +57,7 @@ class StepExport {
       const std::string& group = part.group;
       on_root([&] {
         file_->create_group(group);
-        file_->write_attribute(group, "rows", table.rows);
+        file_->write_attribute(group, "rows", table.any_key ? std::int64_t{-1} : table.rows);
         file_->write_attribute(group, "dim", table.dim);
         file_->write_attribute(group, "optimizer", to_json(table.optimizer).dump());
         file_->write_attribute(group, "value_type", std::string(name_of(table.value_type)));

@@ -21,7 +21,7 @@ namespace shardmark::workloads {
 ///   /gradients/<feature>       the gradient of it that the update used
 ///   /tables/<name>             rows int64 [touched] ascending; before, after float32 [touched, dim]; state_before,
 ///                              state_after float32 [touched, state per row] where the optimizer has state;
-///                              attributes rows, dim, optimizer (JSON), value_type, stochastic_rounding
+///                              attributes rows (-1: any key), dim, optimizer (JSON), value_type, stochastic_rounding
 ///   /tables/<name>             whose rows are computed: attributes rows, dim and those of its storage; of tt
 ///                              tensor_train (JSON: row_shape, dim_shape, ranks)
 ///   /tables/<name>/cores/<t>   core t in the table's own order (reference/tensor_train/shape.hpp), as a table whose
