@@ -36,10 +36,10 @@ struct Table {
   std::int64_t most_rows() const { return room > 0 ? room : rows; }
 };
 
-/// Returns the key that a generator gives to id number `id` of a table of any keys, `number` of its workload: anywhere
-/// among all integers, or `id` places behind the first of its vocabulary.
+/// Returns the key that a generator gives to id number `id` of a table of any keys, `number` of its workload: its
+/// scattered_key, or what lies `id` places behind the first of its vocabulary.
 inline std::int64_t drawn_key(const Table& table, std::int64_t number, std::int64_t id) {
-  return table.keys == KeyRange::all() ? drawn_key(number, id) : table.keys.key_at(static_cast<std::uint64_t>(id));
+  return table.keys == KeyRange::all() ? scattered_key(number, id) : table.keys.key_at(static_cast<std::uint64_t>(id));
 }
 
 /// Returns whether any of the tables has keys that are any of the 2^64 integers.

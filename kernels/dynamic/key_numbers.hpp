@@ -34,7 +34,7 @@ class KeyNumbers {
   Scratch<Exec, std::int64_t> numbers_{"shardmark::key_numbers"}, distinct_{"shardmark::distinct_keys"};
   ConstArray<Exec, std::int64_t> numbers_of_, distinct_of_;
 
-  // Of find_in_shards, in the order of the shards:
+  // find_in_shards keeps, in the order of the shards:
   Scratch<Exec, std::int32_t> tags_{"shardmark::key_tags"};
   Scratch<Exec, std::int64_t> keys_{"shardmark::keys_by_shard"}, at_{"shardmark::positions_by_shard"},
       firsts_{"shardmark::first_keys_by_shard"};

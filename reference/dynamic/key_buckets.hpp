@@ -26,9 +26,9 @@ struct KeyBuckets {
   constexpr std::int64_t bucket(std::int64_t key) const { return bucket_of_bits(bits(key)); }
 };
 
-/// Returns the key that a generator gives to id number `id` of a table of any keys, by the number of the table: a
-/// bijection onto the 2^64 integers. It does not depend on the seed of a run, so that a plan knows where hot keys are.
-constexpr std::int64_t drawn_key(std::int64_t table, std::int64_t id) {
+/// Returns the key, anywhere among the 2^64 integers, of id number `id` of a table: a bijection. It does not depend on
+/// the seed of a run, so that a plan knows where hot keys are.
+constexpr std::int64_t scattered_key(std::int64_t table, std::int64_t id) {
   return static_cast<std::int64_t>(
       next_random_bits(random_bits(0x6b65797320647277, table), static_cast<std::uint64_t>(id)));
 }
@@ -52,6 +52,6 @@ constexpr std::int64_t bucket_capacity(std::int64_t capacity, std::int64_t bucke
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::KeyBuckets, reference::bucket_capacity, reference::drawn_key, reference::key_buckets,
-    reference::row_of_bucket;
+using reference::KeyBuckets, reference::bucket_capacity, reference::key_buckets, reference::row_of_bucket,
+    reference::scattered_key;
 }  // namespace shardmark

@@ -3,7 +3,6 @@
 #include <map>
 
 #include "comm/placement/traffic/nodes.hpp"
-#include "comm/reduction/reductions.hpp"
 #include "workloads/transfer/transfer.hpp"
 
 namespace shardmark::workloads {
@@ -62,10 +61,12 @@ class NodePartials : public Transfer {
     const auto partials = behind(owner, partials_begin_), arrived = behind(home, sums_begin_),
                added = behind(home, added_begin_);
     if (!forward) sums_.move(direction, arrived, added);
-    in_node([&] {
+    run_reduction(*reduction_, progress_, [&] {
       forward ? reduction_->reduce_scatter(span_of(partials), span_of(added))
               : reduction_->all_gather(span_of(added), span_of(partials));
     });
+    const std::vector<int>& ranks = nodes_.ranks_of(node_);
+    for (std::size_t k = 0; k < ranks.size(); ++k) sent_.add(ranks[k], reduction_->sent()[k]);
     if (forward) sums_.move(direction, added, arrived);
   }
 
@@ -74,20 +75,6 @@ class NodePartials : public Transfer {
     return part(array, begin, static_cast<std::int64_t>(array.extent(0)));
   }
   static std::span<float> span_of(const DeviceArray<float>& array) { return {array.data(), array.extent(0)}; }
-
-  template <class Reduce>
-  void in_node(Reduce reduce) {
-    if (reduction_->follows()) {
-      reduce();
-      progress_.run([] {});
-      reduction_->finish();
-    } else {
-      wait_for_kernels("shardmark: what a node adds or gathers is written");
-      progress_.run(reduce);
-    }
-    const std::vector<int>& ranks = nodes_.ranks_of(node_);
-    for (std::size_t k = 0; k < ranks.size(); ++k) sent_.add(ranks[k], reduction_->sent()[k]);
-  }
 
   /// Finds by strip and node whether the node adds.
   void find_added(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes) {

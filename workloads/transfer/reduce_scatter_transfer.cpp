@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "comm/reduction/reductions.hpp"
 #include "workloads/transfer/transfer.hpp"
 #include "workloads/transfer/vector_route.hpp"
 
@@ -49,20 +48,12 @@ class ReduceScatter : public Transfer {
 
   void move(Direction direction, const DeviceArray<float>& from, const DeviceArray<float>& to) override {
     whole_.move(direction, from, to);
-    auto reduce = [&] {
+    run_reduction(*reduction_, progress_, [&] {
       if (direction == Direction::forward)
         reduction_->reduce_scatter(behind(from, owner_begin_), behind(to, home_begin_));
       else
         reduction_->all_gather(behind(from, home_begin_), behind(to, owner_begin_));
-    };
-    if (reduction_->follows()) {
-      reduce();
-      progress_.run([] {});
-      reduction_->finish();
-    } else {
-      wait_for_kernels("shardmark: what is added on the way is written");
-      progress_.run(reduce);
-    }
+    });
     for (std::size_t peer = 0; peer < counts_.size(); ++peer) sent_.add(peer, reduction_->sent()[peer]);
   }
 

@@ -11,6 +11,7 @@
 #include "comm/exchange/progress_thread.hpp"
 #include "comm/exchange/sent_bytes.hpp"
 #include "comm/placement/traffic/movement.hpp"
+#include "comm/reduction/reductions.hpp"
 #include "workloads/transfer/vector_route.hpp"
 #include "workloads/transfer/wire.hpp"
 
@@ -45,6 +46,20 @@ struct TransferContext {
   bool own_stays;              ///< what a rank sends to itself lies where it is received (VectorPlaces::stays)
   std::string_view reduction;  ///< of the exchange (ExchangeChoice), where the transfer leaves sums to a library
 };
+
+/// Runs a reduction, or starts it and waits where it follows the kernels' stream; a reduction that does not reads what
+/// kernels have written. reduce: calls the operation of `reduction`.
+template <class Reduce>
+void run_reduction(comm::Reduction& reduction, comm::ProgressThread& progress, Reduce reduce) {
+  if (reduction.follows()) {
+    reduce();
+    progress.run([] {});
+    reduction.finish();
+  } else {
+    wait_for_kernels("shardmark: what is added between ranks is written");
+    progress.run(reduce);
+  }
+}
 
 std::unique_ptr<Transfer> make_partials(const TransferContext& context);
 std::unique_ptr<Transfer> make_reduce_scatter(const TransferContext& context);

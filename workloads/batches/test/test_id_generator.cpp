@@ -232,7 +232,7 @@ std::set<std::int64_t> keys_of(const Batch& batch, std::int64_t feature) {
   return {batch.indices.begin() + batch.begin_of(feature), batch.indices.begin() + batch.end_of(feature)};
 }
 
-/// The keys of the law are drawn_key of its ids, of every table its own, and do not depend on the seed.
+/// The keys of the law are scattered_key of its ids, of every table its own, and do not depend on the seed.
 TEST(IdGenerator, AnyKeysAreIntegersOfAllSizes) {
   Workload workload = any_keys(false);
   const Batch any = generate_batch(workload, 3, 5, 0, 100);
@@ -241,7 +241,7 @@ TEST(IdGenerator, AnyKeysAreIntegersOfAllSizes) {
   std::int64_t negative = 0, wide = 0;
   for (std::int64_t f = 0; f < any.features; ++f)
     for (std::int64_t i = any.begin_of(f); i < any.end_of(f); ++i) {
-      EXPECT_EQ(any.indices[i], drawn_key(workload.features[f].table, rows.indices[i]));
+      EXPECT_EQ(any.indices[i], scattered_key(workload.features[f].table, rows.indices[i]));
       negative += any.indices[i] < 0;
       wide += (any.indices[i] ^ any.indices[i] >> 63) >> 32 != 0;
     }
@@ -258,7 +258,7 @@ TEST(IdGenerator, AShareOfTheKeysOfABatchIsNew) {
     EXPECT_EQ(births_of(workload, 1).fresh, ragged ? 20 : 10);
     EXPECT_EQ(births_of(workload, 0).most_keys(7), 1000 + 7 * (ragged ? 60 : 30));
     std::set<std::int64_t> seen;
-    for (std::int64_t id = 0; id < 1000; ++id) seen.insert(drawn_key(0, id));
+    for (std::int64_t id = 0; id < 1000; ++id) seen.insert(scattered_key(0, id));
     std::int64_t named_again = 0, born = 0;
     for (std::int64_t step = 0; step < 40; ++step) {
       const Batch batch = generate_batch(workload, 3, step, 0, 100), tail = generate_batch(workload, 3, step, 60, 40);

@@ -52,55 +52,58 @@ RunOptions large_case(Pooling pooling) {
   return options;
 }
 
-struct AllocatedBytes {
-  double all = 0.0;
-  double inputs = 0.0;  ///< of them, batches
-};
-
-AllocatedBytes bytes_of_a_step(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                               const Case& movement) {
-  const auto batches = make_batch_source(options, [](const std::string&) {});
-  const std::int64_t before = allocated;
-  const auto inputs = inputs_of(comm, options, *batches);
-  const auto of_inputs = static_cast<double>(allocated - before);
-  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
-  tables.fill(options.row_values());
-  const auto ready = ready_case(comm, tables, plan, movement, inputs.front());
-  const auto dense = make_dense_model(comm, options);
-  training_step(ready->flight, inputs.front(), *dense);
-  return {static_cast<double>(allocated - before), of_inputs};
-}
-
 /// What planners keep free on this rank for tables and buffers: enough, and not far from what is allocated. The model
 /// knows no arrays of tensor trains and dense models, nor sums of few rows.
-void check_prediction(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                      const Case& movement, double allocated_bytes) {
-  const Workload& workload = options.workload;
-  const placement::LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
-  const double predicted = placement::predict_step(step_context_of(statistics, workload, plan, movement, comm.size()),
-                                                   placement::described_cluster(), plan)
-                               .memory[static_cast<std::size_t>(comm.rank())];
+void check_prediction(const comm::Communicator& comm, const RunOptions& options,
+                      const placement::LookupStatistics& statistics, const placement::Plan& plan, const Case& movement,
+                      double allocated_bytes) {
+  const double predicted =
+      placement::predict_step(step_context_of(statistics, options.workload, plan, movement, comm.size()),
+                              placement::described_cluster(), plan)
+          .memory[static_cast<std::size_t>(comm.rank())];
   EXPECT_LE(allocated_bytes, predicted + 128e3) << plan.name << " " << movement.name();
   EXPECT_LE(comm::all_reduce(comm, predicted, comm::Reduce::max),
             3 * comm::all_reduce(comm, allocated_bytes, comm::Reduce::max))
       << plan.name << " " << movement.name();
 }
 
-void check_estimate(const comm::Communicator& comm, const RunOptions& options, const Case& movement,
-                    const std::vector<std::string_view>& plans = {"row_wise", "table_wise", "column_wise",
-                                                                  "data_parallel"}) {
-  for (const std::string_view planner : plans) {
+using Planners = std::vector<std::string_view>;
+
+/// Holds what is said to be needed for each plan and movement against what one step has allocated.
+void check_estimates(const comm::Communicator& comm, const RunOptions& options, const std::vector<Case>& movements,
+                     const Planners& planners = {"row_wise", "table_wise", "column_wise", "data_parallel"}) {
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const std::int64_t before = allocated;
+  const auto inputs = inputs_of(comm, options, *batches);
+  const auto of_inputs = static_cast<double>(allocated - before);
+  const Workload& workload = options.workload;
+  const placement::LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
+  RunOptions unchecked = options;  // without the reference, which this does not run
+  unchecked.checked_steps = 0;
+  for (const std::string_view planner : planners) {
     const placement::Plan plan = plan_of(planner, options, comm.size());
-    const auto [actual, inputs] = bytes_of_a_step(comm, options, plan, movement);
-    if (!has_layers(options.dense.kind) && options.workload.tables.front().storage == Storage::dense)
-      check_prediction(comm, options, plan, movement, actual - inputs);
-    RunOptions unchecked = options;  // without the reference, which this does not run
-    unchecked.checked_steps = 0;
-    const double needed = memory_needed(comm, plan, unchecked, std::array{movement}).all();
-    EXPECT_LE(actual, needed) << planner << " " << movement.name();
-    EXPECT_LE(comm::all_reduce(comm, needed, comm::Reduce::max), 3 * comm::all_reduce(comm, actual, comm::Reduce::max))
-        << planner << " " << movement.name();
+    ShardedTables tables(plan, workload.tables, workload.features, comm.rank());
+    tables.fill(options.row_values());
+    for (const Case& movement : movements) {
+      const auto ready = ready_case(comm, tables, plan, movement, inputs.front());
+      const auto dense = make_dense_model(comm, options);
+      training_step(ready->flight, inputs.front(), *dense);
+      const auto actual = static_cast<double>(allocated - before);
+      if (!has_layers(options.dense.kind) && workload.tables.front().storage == Storage::dense)
+        check_prediction(comm, options, statistics, plan, movement, actual - of_inputs);
+      const double needed = memory_needed(comm, plan, unchecked, std::array{movement}).all();
+      EXPECT_LE(actual, needed) << planner << " " << movement.name();
+      EXPECT_LE(comm::all_reduce(comm, needed, comm::Reduce::max),
+                3 * comm::all_reduce(comm, actual, comm::Reduce::max))
+          << planner << " " << movement.name();
+    }
   }
+}
+
+std::vector<Case> with_transfers() {
+  std::vector<Case> cases;
+  for (const auto& transfer : placement::transfers) cases.push_back({.movement = {.transfer = transfer.value}});
+  return cases;
 }
 
 TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
@@ -109,19 +112,17 @@ TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
   for (const Pooling pooling : {Pooling::sum, Pooling::none, Pooling::max}) {
     const RunOptions options = large_case(pooling);
     SCOPED_TRACE(name_of(pooling));
-    for (const auto& transfer : placement::transfers)
-      if (pooling != Pooling::max || transfer.value == placement::RowTransfer::unique_rows)
-        check_estimate(comm, options, {.movement = {.transfer = transfer.value}});
+    std::vector<Case> cases;
+    if (pooling != Pooling::max) cases = with_transfers();
+    constexpr auto rows = placement::RowTransfer::unique_rows;
     for (const auto& dedup : placement::dedups)
       for (const WireTypes wire : {WireTypes{}, WireTypes{ValueType::fp16, ValueType::fp16}})
         if (dedup.value != placement::Dedup::node)
-          check_estimate(
-              comm, options,
-              {.movement = {.transfer = placement::RowTransfer::unique_rows, .wire = wire, .dedup = dedup.value}});
+          cases.push_back({.movement = {.transfer = rows, .wire = wire, .dedup = dedup.value}});
+    check_estimates(comm, options, cases);
     if (comm.size() != 4) continue;
     const comm::Communicator nodes(MPI_COMM_WORLD, std::numeric_limits<int>::max(), {0, 0, 2, 2});
-    check_estimate(nodes, options,
-                   {.movement = {.transfer = placement::RowTransfer::unique_rows, .dedup = placement::Dedup::node}});
+    check_estimates(nodes, options, {{.movement = {.transfer = rows, .dedup = placement::Dedup::node}}});
   }
 }
 
@@ -136,8 +137,7 @@ TEST(Memory, OfSegmentsIsEnoughAndNotFarFromWhatIsAllocated) {
       feature.segment_rank = rank;
     }
     SCOPED_TRACE(rank);
-    for (const auto& transfer : placement::transfers)
-      check_estimate(comm, options, {.movement = {.transfer = transfer.value}});
+    check_estimates(comm, options, with_transfers());
   }
 }
 
@@ -145,9 +145,7 @@ TEST(Memory, OfHotRowsIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
   const comm::Communicator comm(MPI_COMM_WORLD);
   for (const Pooling pooling : {Pooling::sum, Pooling::none})
-    for (const auto& transfer : placement::transfers)
-      check_estimate(comm, large_case(pooling), {.movement = {.transfer = transfer.value}},
-                     {"hot_rows:rows=300", "hot_rows:rows=3000"});
+    check_estimates(comm, large_case(pooling), with_transfers(), {"hot_rows:rows=300", "hot_rows:rows=3000"});
 }
 
 TEST(Memory, OfDenseModelsIsEnoughAndNotFarFromWhatIsAllocated) {
@@ -163,7 +161,7 @@ TEST(Memory, OfDenseModelsIsEnoughAndNotFarFromWhatIsAllocated) {
                                        .cross_rank = 64};
     options.dense = {.kind = kind, .optimizer = OptimizerKind::adam};
     SCOPED_TRACE(name_of(kind));
-    check_estimate(comm, options, {});
+    check_estimates(comm, options, {Case{}});
   }
 }
 
@@ -185,7 +183,7 @@ TEST(Memory, OfTensorTrainsIsEnoughAndNotFarFromWhatIsAllocated) {
           table.tensor_train.cache = {.rows = cache_rows, .writes = CacheWrites::read_only};
         }
         for (Feature& feature : options.workload.features) feature.hotness = hotness;
-        check_estimate(comm, options, {}, {tt_planners.begin(), tt_planners.end()});
+        check_estimates(comm, options, {Case{}}, {tt_planners.begin(), tt_planners.end()});
       }
 }
 
