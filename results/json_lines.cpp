@@ -7,12 +7,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <utility>
 
 #include "reference/error.hpp"
+#include "reference/input_file.hpp"
 #include "reference/json.hpp"
 #include "reference/output_file.hpp"
 #include "results/environment.hpp"
@@ -88,13 +87,11 @@ bool create_partial(const fs::path& file, Replace replace) {
 }
 
 std::string contents_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream || fs::is_directory(file))
-    throw InputError(fmt::format("cannot read {}; {}", file.string(),
-                                 fs::exists(partial_of(file))
-                                     ? fmt::format("name {}, which a run is writing or left", partial_of(file).string())
-                                     : "name a results file (.jsonl, or Google Benchmark's .json)"));
-  return {std::istreambuf_iterator<char>(stream), {}};
+  if (auto text = file_text(file)) return *std::move(text);
+  throw InputError(fmt::format("cannot read {}; {}", file.string(),
+                               fs::exists(partial_of(file))
+                                   ? fmt::format("name {}, which a run is writing or left", partial_of(file).string())
+                                   : "name a results file (.jsonl, or Google Benchmark's .json)"));
 }
 
 /// Parses a document of several lines.

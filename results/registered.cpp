@@ -7,10 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <set>
 
+#include "reference/input_file.hpp"
 #include "reference/json.hpp"
 #include "results/json_fields.hpp"
 #include "results/json_text.hpp"
@@ -91,10 +90,9 @@ Json to_json(const Registered& registered) {
 
 Registered read_registered(const std::filesystem::path& file) {
   const std::string name = file.string();
-  std::ifstream stream(file);
-  if (!stream || std::filesystem::is_directory(file))
-    throw InputError(name + ": cannot be read; name a file of shardmark predict --register");
-  const Json json = parse_json(std::string(std::istreambuf_iterator<char>(stream), {}), name);
+  const auto text = file_text(file);
+  if (!text) throw InputError(name + ": cannot be read; name a file of shardmark predict --register");
+  const Json json = parse_json(*text, name);
   if (!json.is_object() || json.value("format", Json()) != Json(registered_format))
     throw InputError(fmt::format("{}: \"format\" is not \"{}\"; name a file of shardmark predict --register", name,
                                  registered_format));

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "datasets/data_statistics.hpp"
 #include "reference/error.hpp"
+#include "reference/input_file.hpp"
 #include "reference/json.hpp"
 #include "reference/output_file.hpp"
 #include "workloads/cases/placement_inputs.hpp"
@@ -95,9 +94,7 @@ std::optional<placement::MeasuredIds> kept(const std::string& file, const Statis
   std::error_code unreadable;
   if (!std::filesystem::is_regular_file(file, unreadable)) return std::nullopt;
   try {
-    std::ifstream stream(file, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    const StatisticsJson json = parse_json(text, file);
+    const StatisticsJson json = parse_json(file_text(file).value_or(""), file);
     if (json.value("format", "") != statistics_format || json.value("of", StatisticsJson()) != of) return std::nullopt;
     return placement::measured_ids_from_json(json.value("ids", StatisticsJson()), file);
   } catch (const std::exception& error) {

@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <tuple>
 
+#include "reference/input_file.hpp"
 #include "workloads/builtin_published.hpp"
 #include "workloads/cases/spec_keys.hpp"
 
@@ -72,11 +70,10 @@ PublishedFile load_published(const std::string& name_or_file) {
     return published_of(
         choice_named(builtin_published_files, "published steps (or file ending in .json)", name_or_file).text,
         name_or_file);
-  std::ifstream stream(name_or_file);
-  if (!stream || std::filesystem::is_directory(name_or_file))
+  const auto text = file_text(name_or_file);
+  if (!text)
     throw InputError(name_or_file + ": cannot be read; name a file of published steps (shardmark list published)");
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  return published_of(text, name_or_file);
+  return published_of(*text, name_or_file);
 }
 
 }  // namespace shardmark::workloads

@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "reference/input_file.hpp"
 #include "reference/number.hpp"
 #include "reference/storage.hpp"
 #include "workloads/builtin_specs.hpp"
@@ -294,14 +293,13 @@ Workload named_workload(const std::string& name_or_file) {
     const auto& spec = choice_named(builtin_specs, "workload (or spec file ending in .json)", name_or_file);
     return workload_from_json(Json::parse(spec.text), "specs/" + name_or_file + ".json");
   }
-  std::ifstream file(name_or_file);
   if (!std::filesystem::exists(name_or_file))
     throw InputError(
         fmt::format("{}: no such file; `shardmark workload new {}` writes one to edit", name_or_file, name_or_file));
-  if (!file || std::filesystem::is_directory(name_or_file)) throw InputError(name_or_file + ": cannot be read");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto text = file_text(name_or_file);
+  if (!text) throw InputError(name_or_file + ": cannot be read");
   Workload workload;
-  Keys::read_text(text, name_or_file, workload);
+  Keys::read_text(*text, name_or_file, workload);
   return workload;
 }
 

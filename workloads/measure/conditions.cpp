@@ -8,19 +8,14 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 
 #include "comm/collectives.hpp"
+#include "reference/input_file.hpp"
 
 namespace shardmark::workloads {
 namespace {
-
-std::string text_of_file(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::vector<int> own_processors() {
   cpu_set_t set;
@@ -80,14 +75,14 @@ ConditionsWatch::Snapshot ConditionsWatch::now() const {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   Snapshot snapshot{MPI_Wtime(), seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime), usage.ru_nivcsw, {}};
-  if (comm_.node_rank() == 0) snapshot.processors = processor_times(text_of_file("/proc/stat"), processors_);
+  if (comm_.node_rank() == 0) snapshot.processors = processor_times(file_text("/proc/stat").value_or(""), processors_);
   return snapshot;
 }
 
 void ConditionsWatch::begin() {
   comm::barrier(comm_);
   runnable_ = comm_.node_rank() == 0
-                  ? std::max<std::int64_t>(0, runnable_threads(text_of_file("/proc/loadavg")) - comm_.node_size())
+                  ? std::max<std::int64_t>(0, runnable_threads(file_text("/proc/loadavg").value_or("")) - comm_.node_size())
                   : 0;
   begun_ = now();
 }

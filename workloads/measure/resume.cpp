@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "reference/error.hpp"
+#include "reference/input_file.hpp"
 #include "results/comparability.hpp"
 #include "workloads/cases/option_table.hpp"
 #include "workloads/measure/case_record.hpp"
@@ -21,13 +20,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Returns the text of the file of rank 0 on every rank.
-std::string text_of_file(const comm::Communicator& world, const std::string& file) {
+std::string text_on_all_ranks(const comm::Communicator& world, const std::string& file) {
   std::string text;
   comm::agree(world, [&] {
     if (world.rank() != 0) return;
     results::read_results(std::filesystem::path(file));  // says what is wrong with it
-    std::ifstream stream(file, std::ios::binary);
-    text.assign(std::istreambuf_iterator<char>(stream), {});
+    text = file_text(file).value_or("");
   });
   comm::broadcast(world, text, 0);
   return text;
@@ -58,7 +56,7 @@ bool is_of(const results::CaseRecord& record, const Job& job, std::size_t number
 std::int64_t Earlier::rounds() const { return results.environment.value("rounds", std::int64_t{0}); }
 
 Earlier read_earlier(const comm::Communicator& world, const std::string& file, const Json& environment) {
-  std::istringstream stream(text_of_file(world, file));
+  std::istringstream stream(text_on_all_ranks(world, file));
   Earlier earlier{file, results::read_results(stream, file)};
   comm::agree(world, [&] {
     if (!earlier.results.environment.contains("state"))

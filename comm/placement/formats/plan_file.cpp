@@ -5,23 +5,21 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "comm/placement/divided_plan.hpp"
 #include "comm/placement/memory_fit.hpp"
 #include "comm/placement/plan_check.hpp"
 #include "reference/error.hpp"
+#include "reference/input_file.hpp"
 #include "reference/json.hpp"
 
 namespace shardmark::placement {
 namespace {
 
 std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file.is_open() || std::filesystem::is_directory(path))
-    throw InputError(fmt::format("{}: cannot read this plan file", path));
-  return {std::istreambuf_iterator<char>(file), {}};
+  if (auto text = file_text(path)) return *std::move(text);
+  throw InputError(fmt::format("{}: cannot read this plan file", path));
 }
 
 bool is_hugectr(std::string_view text) {
