@@ -81,9 +81,10 @@ ConditionsWatch::Snapshot ConditionsWatch::now() const {
 
 void ConditionsWatch::begin() {
   comm::barrier(comm_);
-  runnable_ = comm_.node_rank() == 0
-                  ? std::max<std::int64_t>(0, runnable_threads(file_text("/proc/loadavg").value_or("")) - comm_.node_size())
-                  : 0;
+  runnable_ =
+      comm_.node_rank() == 0
+          ? std::max<std::int64_t>(0, runnable_threads(file_text("/proc/loadavg").value_or("")) - comm_.node_size())
+          : 0;
   begun_ = now();
 }
 
