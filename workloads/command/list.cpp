@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/placement/cost/machine_file.hpp"
+#include "comm/placement/cost/machine_parts.hpp"
 #include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/formats/torchrec_topology.hpp"
 #include "comm/placement/planner.hpp"
@@ -47,6 +48,10 @@ void print_workloads() {
 void print_machines() {
   for (const std::string& name : placement::described_machines())
     fmt::print("  {:<26} {}\n", name, placement::named_machine(name).source);
+  fmt::print("Or HARDWARE+SOFTWARE, such as hgx-h100+hugectr-mlperf-2024. Hardware:\n");
+  for (const auto& [name, source] : placement::described_hardware()) fmt::print("  {:<26} {}\n", name, source);
+  fmt::print("Software:\n");
+  for (const auto& [name, source] : placement::described_software()) fmt::print("  {:<26} {}\n", name, source);
 }
 
 void print_published() {

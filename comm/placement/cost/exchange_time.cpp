@@ -67,7 +67,8 @@ double seconds_of(const RankLayout& layout, const MachineModel& machine, std::st
   const ExchangeCost& message = machine.exchange(exchange);
   const double links = shape_of(exchange).forwards ? forwarded_seconds(layout, message, exchange, bytes)
                                                    : direct_seconds(layout, message, bytes);
-  return std::max(links, node_seconds(layout, machine, bytes));
+  if (links <= 0.0) return 0.0;
+  return latency_seconds(layout, machine, exchange) + std::max(links, node_seconds(layout, machine, bytes));
 }
 
 /// Ranks of one node, or of one rail, as a cluster of their own.
@@ -86,6 +87,13 @@ MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout) 
   const auto colon = exchange.find(':');
   const auto number = colon == exchange.npos ? std::nullopt : number_in<int>(std::string(exchange.substr(colon + 1)));
   return shape.messages(layout, std::max(shape.number.least, number.value_or(shape.number.by_default)));
+}
+
+double latency_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange) {
+  const ExchangeCost& cost = machine.exchange(exchange);
+  const MessagesOfRank messages = messages_of(exchange, layout);
+  return messages.calls * cost.call + messages.inside_rounds * cost.inside_round +
+         messages.between_rounds * cost.between_round;
 }
 
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
@@ -129,7 +137,13 @@ double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine,
       2 * std::ceil(std::log2(L)) * cost(inside, 1, bytes) + 2 * std::ceil(std::log2(N)) * cost(between, 1, bytes);
   const double node =
       N > 1 && machine.node_bytes_per_second > 0.0 ? 2 * (N - 1) / N * bytes / machine.node_bytes_per_second : 0.0;
-  return std::max(std::min(ring, tree), node);
+  double links = std::min(ring, tree);
+  if (machine.all_reduce_by_trees) {
+    const double start = between.seconds(0.0), part = between.seconds(bytes / L) - start;
+    links = std::min(links, 2 * (L - 1) * cost(inside, 1, bytes / L) +
+                                (N > 1 ? 2 * std::ceil(std::log2(N)) * start + 2 * (N - 1) / N * part : 0.0));
+  }
+  return machine.all_reduce_call + std::max(links, node);
 }
 
 double link_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,

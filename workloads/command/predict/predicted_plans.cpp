@@ -106,6 +106,12 @@ PredictedCases cases_with(RunOptions options, const std::vector<GivenOption>& gi
   return cases;
 }
 
+std::vector<GivenOption> options_of(const placement::Software& software) {
+  std::vector<GivenOption> given;
+  for (const std::string& text : software.options) given.push_back(given_setting(text));
+  return given;
+}
+
 std::string Bound::text() const { return fmt::format("{}, {}", name_of(phase), by); }
 
 std::int64_t PredictedCases::batch(Scaling scaling, int on) const {

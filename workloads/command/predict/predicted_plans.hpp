@@ -45,6 +45,9 @@ struct PredictedCases {
   std::int64_t batch(Scaling scaling, int on) const;
 };
 
+/// Returns the options that a case has where this software runs it, unless it says otherwise.
+std::vector<GivenOption> options_of(const placement::Software& software);
+
 /// Returns what the given options make of the workload of `options`: one case, without plans, ranks and machine. Throws
 /// InputError as set_options() does.
 PredictedCases cases_with(RunOptions options, const std::vector<GivenOption>& given);

@@ -34,17 +34,20 @@ RunTime run_time(const PublishedStep& step, const placement::StepPrediction& pre
           .dense = dense.seconds + step.evaluations * (dense.seconds - dense.exchange) / 3};
 }
 
-/// Returns the case of the step on its ranks, without its machine; `given` replaces the options that it ran with.
-PredictedCases cases_of_step(const Workload& workload, const PublishedStep& step, std::span<const GivenOption> given) {
+/// Returns the case of the step on its ranks and machine; `given` replaces the options that it ran with, which replace
+/// those of the machine's software.
+PredictedCases cases_of_step(const Workload& workload, const PublishedStep& step, std::span<const GivenOption> given,
+                             const placement::MachineModel& machine) {
   RunOptions options;
   options.workload = workload;
   if (workload.dense) options.dense.kind = workload.dense->kind;
-  std::vector<GivenOption> all;
+  std::vector<GivenOption> all = options_of(machine.software);
   for (const std::string& text : step.settings) all.push_back(given_setting(text));
   all.insert(all.end(), given.begin(), given.end());
   PredictedCases cases = cases_with(std::move(options), all);
   cases.plans = {step.plan};
   cases.ranks = {step.ranks};
+  cases.machine = machine;
   return cases;
 }
 
@@ -95,8 +98,7 @@ std::string published_text(const Workload& workload, std::span<const GivenOption
       "predicted ms", "error %", "embeddings ms", "dense ms", "share %", "held out");
   std::vector<RunTime> runs;
   for (const PublishedStep& step : steps) {
-    PredictedCases cases = cases_of_step(workload, step, given);
-    cases.machine = placement::named_machine(step.machine);
+    const PredictedCases cases = cases_of_step(workload, step, given, placement::named_machine(step.machine));
     runs.push_back(run_time(step, predict_plans(cases).front().step));
     text += line(step, runs.back(), widths);
   }
@@ -139,8 +141,8 @@ PublishedPrediction predicted_of(const std::string& file, std::size_t number, co
   if (step.machine.empty()) return {&one};
   Workload workload = of_key(file, number, "workload", [&] { return load_workload(one.workload); });
   workload.global_batch = one.global_batch.value_or(workload.global_batch);
-  PredictedCases cases = of_key(file, number, "set", [&] { return cases_of_step(workload, step, given); });
-  cases.machine = of_key(file, number, "machine", [&] { return placement::named_machine(step.machine); });
+  const auto machine = of_key(file, number, "machine", [&] { return placement::named_machine(step.machine); });
+  PredictedCases cases = of_key(file, number, "set", [&] { return cases_of_step(workload, step, given, machine); });
   if (one.nodes) cases.machine.ranks_per_node = step.ranks / *one.nodes;
   const PredictedPlan plan = of_key(file, number, "plan", [&] { return predict_plans(cases).front(); });
   return {&one, results::PredictedTime{run_time(step, plan.step).ms(), step.ms}, plan.missing <= 0.0};
