@@ -31,6 +31,24 @@ double node_seconds(const RankLayout& layout, const MachineModel& machine, std::
   return most / machine.node_bytes_per_second;
 }
 
+/// Returns the seconds of what leaves, or enters, the busiest group of ranks that share a switch, to and from the others
+/// of its node.
+double switch_seconds(const RankLayout& layout, const MachineModel& machine, std::span<const double> bytes) {
+  if (machine.switch_ranks <= 0 || machine.switch_bytes_per_second <= 0.0) return 0.0;
+  double most = 0.0;
+  for (int node = 0; node < layout.nodes(); ++node) {
+    const int own = layout.on_node(node);
+    const auto of_node = bytes.subspan(static_cast<std::size_t>(node) * layout.per_node, own);
+    const double all = sum_of(of_node);
+    for (int first = 0; first < own; first += machine.switch_ranks) {
+      const int ranks = std::min(machine.switch_ranks, own - first);
+      const double of_switch = sum_of(of_node.subspan(first, ranks));
+      most = std::max({most, of_switch * (own - ranks), (all - of_switch) * ranks});
+    }
+  }
+  return most / machine.switch_bytes_per_second;
+}
+
 /// Returns the seconds where every rank sends to every other directly.
 double direct_seconds(const RankLayout& layout, const ExchangeCost& message, std::span<const double> bytes) {
   std::vector<double> inside(bytes.size()), between(bytes.size()), node_inside(layout.nodes()),
@@ -68,7 +86,8 @@ double seconds_of(const RankLayout& layout, const MachineModel& machine, std::st
   const double links = shape_of(exchange).forwards ? forwarded_seconds(layout, message, exchange, bytes)
                                                    : direct_seconds(layout, message, bytes);
   if (links <= 0.0) return 0.0;
-  return latency_seconds(layout, machine, exchange) + std::max(links, node_seconds(layout, machine, bytes));
+  return latency_seconds(layout, machine, exchange) +
+         std::max({links, node_seconds(layout, machine, bytes), switch_seconds(layout, machine, bytes)});
 }
 
 /// Ranks of one node, or of one rail, as a cluster of their own.

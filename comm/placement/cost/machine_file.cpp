@@ -153,6 +153,8 @@ Json to_json(const MachineModel& machine) {
   for (const auto& [name, exchange] : machine.exchanges) json["exchanges"][name] = exchange_json(exchange);
   json["all_reduce"] = exchange_json({machine.all_reduce_inside, machine.all_reduce_between, machine.all_reduce_call});
   if (machine.all_reduce_by_trees) json["all_reduce"]["by_trees"] = true;
+  if (machine.switch_ranks > 0)
+    json["switch"] = {{"ranks", machine.switch_ranks}, {"bytes_per_second", machine.switch_bytes_per_second}};
   add_positive(json, "node_bytes_per_second", machine.node_bytes_per_second);
   Json rates = Json::object();
   add_positive(rates, "stream", machine.stream_bytes_per_second);
@@ -190,6 +192,7 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   if (top.has("optimizer_weights")) read_weights(top.object("optimizer_weights"), machine);
   read_messages(top, machine);
   machine.node_bytes_per_second = top.rate("node_bytes_per_second");
+  if (top.has("switch")) read_switch(top.object("switch"), machine);
   if (top.has("auto")) machine.ratios = read_ratios(top.object("auto"));
   if (!top.has("bytes_per_second")) return machine;
   const MachineObject rates = top.object("bytes_per_second");

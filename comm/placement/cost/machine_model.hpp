@@ -73,6 +73,9 @@ struct MachineModel {
   std::map<std::string, double, std::less<>> optimizer_weights;  ///< of update.optimizer_value; absent ones: 1
   std::map<std::string, ExchangeCost, std::less<>> exchanges;    ///< by name; others are taken to be as mpi_alltoallv
   double node_bytes_per_second = 0.0;  ///< that leave a node at most, of all its ranks; 0: no limit but the messages'
+  /// Says how many ranks of a node share a switch (0: all), and what leaves such a group at most for others of the node.
+  int switch_ranks = 0;
+  double switch_bytes_per_second = 0.0;
   MessageCost all_reduce_inside, all_reduce_between;  ///< of a step of a ring, by the bytes of the step: vector / P
   double all_reduce_call = 0.0;                       ///< seconds of a call of it
   /// Says that nodes add up in pipelined trees: 2 log2 N latencies between them and the bytes of a ring.

@@ -146,8 +146,14 @@ class Assembly {
     const MachineObject links = software_.object("links");
     links.require_keys({"call", "inside", "between"});
     const Link inside = link(links, "inside"), between = link(links, "between");
-    hardware_.at("inside");
-    const double within = inside.share * hardware_.rate("inside");
+    const MachineObject neighbours = hardware_.object("inside");
+    neighbours.require_keys({"bytes_per_second", "switch"});
+    neighbours.at("bytes_per_second");
+    const double within = inside.share * neighbours.rate("bytes_per_second");
+    if (neighbours.has("switch")) {
+      read_switch(neighbours.object("switch"), machine_);
+      machine_.switch_bytes_per_second *= inside.share;
+    }
     ExchangeCost& exchange = machine_.exchanges[std::string(library_exchange)];
     exchange.call = machine_.all_reduce_call = links.seconds("call");
     exchange.inside = message(inside.message, within);
@@ -190,6 +196,13 @@ Software software_of(const MachineObject& object) {
   where.at("gradient_bytes");
   software.gradient_bytes = where.rate("gradient_bytes");
   return software;
+}
+
+void read_switch(const MachineObject& object, MachineModel& machine) {
+  object.require_keys({"ranks", "bytes_per_second"});
+  machine.switch_ranks = static_cast<int>(object.count("ranks", most_ranks_of_node));
+  object.at("bytes_per_second");
+  machine.switch_bytes_per_second = object.rate("bytes_per_second");
 }
 
 MachineModel machine_of_parts(const std::string& hardware, const std::string& software) {

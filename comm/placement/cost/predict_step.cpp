@@ -211,7 +211,8 @@ std::array<double, phase_count> shared_exchange_seconds(const StepContext& step,
   seconds[index_of(Phase::output_dist)] = seconds[index_of(Phase::grad_dist)] = reduced;
   seconds[index_of(Phase::dense)] = all_reduce_seconds(layout, machine, machine.software.gradient_bytes * step.dense_parameters);
   double& update = seconds[index_of(Phase::update)];
-  if (totals.all_reduced >= least_bytes) update += all_reduce_seconds(layout, machine, totals.all_reduced);
+  if (totals.all_reduced >= least_bytes)  // as fp32
+    update += all_reduce_seconds(layout, machine, machine.software.gradient_bytes / 4 * totals.all_reduced);
   if (totals.all_gathered >= least_bytes)
     update += 2 * even_exchange(8.0, library_exchange) + even_exchange(totals.all_gathered, library_exchange);
   return seconds;

@@ -28,7 +28,7 @@ struct Software {
   std::string name;  ///< empty: our own step
   std::string date;  ///< of the version that it describes, "2022-04"
   std::bitset<placement::overlaps.size()> overlaps = {};
-  double gradient_bytes = 4.0;            ///< of a value of the dense layers' gradients as it is summed over ranks
+  double gradient_bytes = 4.0;            ///< of a value of gradients that are summed over all ranks
   std::vector<std::string> options = {};  ///< that a case has unless it says otherwise: "wire=fp16"
 
   bool overlapping(Overlap which) const { return overlaps.test(static_cast<std::size_t>(which)); }

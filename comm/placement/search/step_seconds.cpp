@@ -27,7 +27,7 @@ StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
   const ExchangeCost& cost = machine.exchange(step.exchange);
   const bool even = layout_.nodes() == 1 || layout_.ranks % layout_.per_node == 0;
   follows_from_busiest_ =
-      sends_directly(step.exchange) && even && never_falls(cost.inside) && never_falls(cost.between);
+      sends_directly(step.exchange) && even && machine.switch_ranks == 0 && never_falls(cost.inside) && never_falls(cost.between);
   latency_ = latency_seconds(layout_, machine, step.exchange);
   at_home_ = at_home_seconds(step, machine);
   always_ = compute_seconds(machine, finished_counts(step, RankWork{}));
