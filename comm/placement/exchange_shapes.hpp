@@ -70,7 +70,8 @@ constexpr MessagesOfRank messages_by_digits(const RankLayout& layout, int radix)
 /// the ones before the others. On one node they are direct_messages().
 constexpr MessagesOfRank messages_by_rails(const RankLayout& layout, int number) {
   const double L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
-  return N == 1 ? direct_messages(layout, number) : MessagesOfRank{L - 1, N, N - 1, L, L > 1 ? 1.0 : 0.0, 1, L > 1 ? 2.0 : 1.0};
+  return N == 1 ? direct_messages(layout, number)
+                : MessagesOfRank{L - 1, N, N - 1, L, L > 1 ? 1.0 : 0.0, 1, L > 1 ? 2.0 : 1.0};
 }
 
 /// Counts the messages of one of k leaders of a node: inside, L - 1 of b, or 2 (L / k - 1) of (P - L) b from and to its
@@ -80,13 +81,7 @@ constexpr MessagesOfRank messages_of_leaders(const RankLayout& layout, int numbe
   const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
   if (N == 1) return direct_messages(layout, number);
   const double leaders = std::min<double>(number, L), members = L / leaders;
-  return {std::max(L - 1, 2 * (members - 1)),
-          members > 1 ? P - L : 1,
-          (N - 1) * leaders,
-          members * members,
-          2,
-          1,
-          3};
+  return {std::max(L - 1, 2 * (members - 1)), members > 1 ? P - L : 1, (N - 1) * leaders, members * members, 2, 1, 3};
 }
 
 /// Describes the number N of an exchange that is named "name:N"; the description of the exchange says what it means. An
@@ -129,11 +124,8 @@ inline constexpr std::array exchange_shapes{
         .by_loads = true},
     ExchangeShape{"mpi_neighbor", "MPI_Neighbor_alltoallv among ranks that share traffic", InAuto::known_routes},
     ExchangeShape{"linear", "all messages at once, to and from the nearest ranks first"},
-    ExchangeShape{"linear_throttled",
-                  "the same, N partners at a time",
-                  InAuto::any_route,
-                  {.by_default = 4},
-                  messages_in_turn},
+    ExchangeShape{
+        "linear_throttled", "the same, N partners at a time", InAuto::any_route, {.by_default = 4}, messages_in_turn},
     ExchangeShape{"persistent", "the messages of linear, set up once (MPI_Send_init) and started again",
                   InAuto::known_routes},
     ExchangeShape{

@@ -11,6 +11,7 @@
 
 #include "comm/placement/cost/machine_file.hpp"
 #include "comm/placement/cost/machine_parts.hpp"
+#include "comm/placement/cost/without_term.hpp"
 #include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/formats/torchrec_topology.hpp"
 #include "comm/placement/planner.hpp"
@@ -63,6 +64,8 @@ void print_published() {
 
 void print_terms() {
   for (const placement::TermChoice& term : placement::terms) fmt::print("  {:<26} {}\n", term.name, term.unit);
+  fmt::print("Parts of the model that predict --without takes too:\n");
+  print_choices(placement::model_parts);
 }
 
 void print_options() {

@@ -30,7 +30,8 @@ struct PredictArguments {
   std::vector<std::string> published_files;  ///< of it; without any an empty text, or none
   std::string format = std::string(prediction_formats.front().name);
   bool explains = false;
-  std::string registered;  ///< file; empty: none
+  std::vector<std::string> without;  ///< terms and parts of the model
+  std::string registered;            ///< file; empty: none
   std::string within = fmt::format("{:g}%", 100.0 * results::usual_claim);
 };
 
@@ -41,6 +42,7 @@ PredictedCases cases_of(const PredictArguments& arguments) {
   if (arguments.memory) sheet.memory = static_cast<double>(*arguments.memory);
   placement::MachineModel machine =
       placement::described_machine(placement::named_machine(arguments.machine.machine), sheet).machine;
+  machine = without_all(std::move(machine), arguments.without);
   std::vector<GivenOption> given = options_of(machine.software);
   for (const GivenOption& option : arguments.of_case.given()) given.push_back(option);
   PredictedCases cases = cases_with(std::move(options), given);
@@ -63,14 +65,14 @@ void print_published_steps(const PredictArguments& arguments) {
   std::erase(files, "");
   const std::string& workload = arguments.of_case.workload;
   if (files.empty()) {
-    fmt::print("{}", published_text(load_workload(workload), arguments.of_case.given()));
+    fmt::print("{}", published_text(load_workload(workload), arguments.of_case.given(), arguments.without));
     return;
   }
   if (!workload.empty())
     throw InputError(
         fmt::format("--published {}: the file says which workloads; leave out {}", files.front(), workload));
   std::string text;
-  for (const std::string& file : files) text += published_file_text(file, arguments.of_case.given());
+  for (const std::string& file : files) text += published_file_text(file, arguments.of_case.given(), arguments.without);
   fmt::print("{}", text);
 }
 
@@ -112,6 +114,12 @@ void define_predict(CLI::App& app) {
   app.add_flag("--explain", arguments->explains,
                "below, what each step spends its time on: the parts of its graph, which of them are on the critical "
                "path, and the largest terms of each; text only, JSON has them anyway");
+  app.add_option(
+         "--without", arguments->without,
+         "predict as if these terms took no time (shardmark list terms), or parts of the model were not there: what "
+         "is each worth?")
+      ->delimiter(',')
+      ->type_name("NAMES");
   CLI::Option* published = app.add_option(
       "--published", arguments->published_files,
       "instead, what others published of the workload beside predictions for the machines that they had; without a "

@@ -31,8 +31,8 @@ double node_seconds(const RankLayout& layout, const MachineModel& machine, std::
   return most / machine.node_bytes_per_second;
 }
 
-/// Returns the seconds of what leaves, or enters, the busiest group of ranks that share a switch, to and from the others
-/// of its node.
+/// Returns the seconds of what leaves, or enters, the busiest group of ranks that share a switch, to and from the
+/// others of its node.
 double switch_seconds(const RankLayout& layout, const MachineModel& machine, std::span<const double> bytes) {
   if (machine.switch_ranks <= 0 || machine.switch_bytes_per_second <= 0.0) return 0.0;
   double most = 0.0;

@@ -17,9 +17,10 @@ MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout);
 double latency_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange);
 
 /// Returns the seconds of an exchange in which rank r sends bytes[r] to each other rank. They are the latency and
-/// those of the rank whose messages, sent or received, take longest, or what the node takes that sends or receives most,
-/// whose ranks share node_bytes_per_second, or the ranks that share a switch. An exchange in which rank r receives bytes[r] from each other takes as long. For
-/// `auto` they are those of the fastest exchange that the machine knows.
+/// those of the rank whose messages, sent or received, take longest, or what the node takes that sends or receives
+/// most, whose ranks share node_bytes_per_second, or the ranks that share a switch. An exchange in which rank r
+/// receives bytes[r] from each other takes as long. For `auto` they are those of the fastest exchange that the machine
+/// knows.
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                         std::span<const double> bytes);
 

@@ -233,11 +233,11 @@ const MachineModel& described_cluster() {
 
 void require_known(const MachineModel& machine, int nodes) {
   if (nodes > 1 && machine.exchange(library_exchange).between.points.empty())
-    throw InputError(fmt::format(
-        "machine {}: it {} and says nothing of exchanges between {} nodes; calibrate on several, "
-        "describe them under \"{}\", or say --links and --latency, or --ranks-per-node",
-        machine.name, machine.measured ? "was measured on one node" : "is of one node", nodes,
-        machine.software.name.empty() ? "exchanges" : "between"));
+    throw InputError(
+        fmt::format("machine {}: it {} and says nothing of exchanges between {} nodes; calibrate on several, "
+                    "describe them under \"{}\", or say --links and --latency, or --ranks-per-node",
+                    machine.name, machine.measured ? "was measured on one node" : "is of one node", nodes,
+                    machine.software.name.empty() ? "exchanges" : "between"));
 }
 
 }  // namespace shardmark::placement

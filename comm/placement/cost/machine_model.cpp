@@ -31,7 +31,7 @@ double MachineModel::row_share(double row_bytes) const {
   if (row_shares.empty()) return 1.0;
   const auto end = std::ranges::upper_bound(row_shares, row_bytes, {}, &RowShare::bytes);
   if (end == row_shares.begin()) return end->share;
-  const RowShare& low = *(end - 1);
+  const RowShare &low = *(end - 1);
   if (end == row_shares.end()) return low.share;
   return low.share + (row_bytes - low.bytes) * (end->share - low.share) / (end->bytes - low.bytes);
 }

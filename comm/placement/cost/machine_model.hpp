@@ -33,8 +33,8 @@ struct MessageCost {
 
 /// Holds the time that one message of an exchange takes of the rank that sends it, or of the one that receives it,
 /// inside a node and between nodes, and what messages do not take each: seconds of a call of the library, and the
-/// latency that the messages of a round share. exchange_time.hpp says how many calls, rounds and messages of which sizes
-/// a rank has, by algorithm, and so how to derive these times from an all-to-all that was measured as a whole.
+/// latency that the messages of a round share. exchange_time.hpp says how many calls, rounds and messages of which
+/// sizes a rank has, by algorithm, and so how to derive these times from an all-to-all that was measured as a whole.
 /// Calibration gives messages all of the latency.
 struct ExchangeCost {
   MessageCost inside, between;
@@ -73,7 +73,8 @@ struct MachineModel {
   std::map<std::string, double, std::less<>> optimizer_weights;  ///< of update.optimizer_value; absent ones: 1
   std::map<std::string, ExchangeCost, std::less<>> exchanges;    ///< by name; others are taken to be as mpi_alltoallv
   double node_bytes_per_second = 0.0;  ///< that leave a node at most, of all its ranks; 0: no limit but the messages'
-  /// Says how many ranks of a node share a switch (0: all), and what leaves such a group at most for others of the node.
+  /// Says how many ranks of a node share a switch (0: all), and what leaves such a group at most for others of the
+  /// node.
   int switch_ranks = 0;
   double switch_bytes_per_second = 0.0;
   MessageCost all_reduce_inside, all_reduce_between;  ///< of a step of a ring, by the bytes of the step: vector / P

@@ -15,9 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double share_of_cache = 0.5;      ///< that holds rows
-constexpr double share_of_tt_flops = 0.1;   ///< of fp32: products of tensor trains are small
-constexpr double a_megabyte = 0x1p20;       ///< bytes; a message's seconds are linear
+constexpr double share_of_cache = 0.5;     ///< that holds rows
+constexpr double share_of_tt_flops = 0.1;  ///< of fp32: products of tensor trains are small
+constexpr double a_megabyte = 0x1p20;      ///< bytes; a message's seconds are linear
 constexpr double most_ranks_of_node = 4096;
 
 /// Holds the JSON of a part and where it comes from, which a MachineObject refers to.
@@ -109,8 +109,10 @@ class Assembly {
     launch.require_keys(keys);
     launch.at("seconds");
     const double seconds = launch.seconds("seconds");
-    for (const auto& [phase, term] : {std::pair(Phase::input_dist, Term::route_step), {Phase::lookup, Term::lookup_step},
-                                      {Phase::output_dist, Term::output_step}, {Phase::grad_dist, Term::gradient_step},
+    for (const auto& [phase, term] : {std::pair(Phase::input_dist, Term::route_step),
+                                      {Phase::lookup, Term::lookup_step},
+                                      {Phase::output_dist, Term::output_step},
+                                      {Phase::grad_dist, Term::gradient_step},
                                       {Phase::update, Term::update_step}})
       at(machine_.seconds, term) = seconds * launch.number(std::string(name_of(phase)));
     machine_.dense_start = seconds * launch.number(std::string(name_of(Phase::dense)));
@@ -223,13 +225,15 @@ void require_whole(const MachineObject& top) {
 void require_no_part(std::string_view name) {
   const auto named = [&](const auto& part) { return part.name == name; };
   if (std::ranges::any_of(builtin_hardware, named))
-    throw InputError(fmt::format("{}: \"software\" is missing: this is hardware; say {}+{} for example (shardmark list "
-                                 "machines)",
-                                 name, name, builtin_software.front().name));
+    throw InputError(
+        fmt::format("{}: \"software\" is missing: this is hardware; say {}+{} for example (shardmark list "
+                    "machines)",
+                    name, name, builtin_software.front().name));
   if (std::ranges::any_of(builtin_software, named))
-    throw InputError(fmt::format("{}: \"flops\" is missing: this is software; say {}+{} for example (shardmark list "
-                                 "machines)",
-                                 name, builtin_hardware.front().name, name));
+    throw InputError(
+        fmt::format("{}: \"flops\" is missing: this is software; say {}+{} for example (shardmark list "
+                    "machines)",
+                    name, builtin_hardware.front().name, name));
 }
 
 }  // namespace shardmark::placement

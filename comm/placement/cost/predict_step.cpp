@@ -209,7 +209,8 @@ std::array<double, phase_count> shared_exchange_seconds(const StepContext& step,
   const bool halves = step.movement.transfer == RowTransfer::reduce_scatter_halving;
   const double reduced = even_exchange(totals.reduced, halves ? halving_exchange : library_exchange);
   seconds[index_of(Phase::output_dist)] = seconds[index_of(Phase::grad_dist)] = reduced;
-  seconds[index_of(Phase::dense)] = all_reduce_seconds(layout, machine, machine.software.gradient_bytes * step.dense_parameters);
+  seconds[index_of(Phase::dense)] =
+      all_reduce_seconds(layout, machine, machine.software.gradient_bytes * step.dense_parameters);
   double& update = seconds[index_of(Phase::update)];
   if (totals.all_reduced >= least_bytes)  // as fp32
     update += all_reduce_seconds(layout, machine, machine.software.gradient_bytes / 4 * totals.all_reduced);

@@ -40,11 +40,11 @@ struct StepPath {
 
 /// Returns the graph of a step whose phases compute and exchange that long on the slowest rank, and its critical path.
 /// Every part follows the one before it in this order, which makes the step their sum,
-///   input_dist, lookup, output_dist, dense (forward, gradients of activations, of weights), its sums, grad_dist, update
+///   input_dist, lookup, output_dist, dense (forward, gradients of activations, of weights), its sums, grad_dist,
+///   update
 /// unless the machine's software overlaps them (software.hpp). Groups of tables (StepContext::groups) hide the shorter
 /// of computing and exchanging, forward and backward, but for that of one group.
 StepPath step_path(const StepContext& step, const MachineModel& machine,
-                   const std::array<double, phase_count>& computing,
-                   const std::array<double, phase_count>& exchanging);
+                   const std::array<double, phase_count>& computing, const std::array<double, phase_count>& exchanging);
 
 }  // namespace shardmark::placement

@@ -26,8 +26,8 @@ StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
     : step_(step), machine_(machine), layout_(step.layout()) {
   const ExchangeCost& cost = machine.exchange(step.exchange);
   const bool even = layout_.nodes() == 1 || layout_.ranks % layout_.per_node == 0;
-  follows_from_busiest_ =
-      sends_directly(step.exchange) && even && machine.switch_ranks == 0 && never_falls(cost.inside) && never_falls(cost.between);
+  follows_from_busiest_ = sends_directly(step.exchange) && even && machine.switch_ranks == 0 &&
+                          never_falls(cost.inside) && never_falls(cost.between);
   latency_ = latency_seconds(layout_, machine, step.exchange);
   at_home_ = at_home_seconds(step, machine);
   always_ = compute_seconds(machine, finished_counts(step, RankWork{}));
@@ -61,8 +61,8 @@ double StepSeconds::exchange(double sending, std::span<const double> node_bytes)
   if (!has_nodes()) return groups() * latency_ + sending;
   const double all = std::accumulate(node_bytes.begin(), node_bytes.end(), 0.0), own = layout_.per_node;
   const auto [least, most] = std::ranges::minmax(node_bytes);
-  return groups() * latency_ +
-         std::max(sending, std::max(most * (layout_.ranks - own), (all - least) * own) / machine_.node_bytes_per_second);
+  return groups() * latency_ + std::max(sending, std::max(most * (layout_.ranks - own), (all - least) * own) /
+                                                     machine_.node_bytes_per_second);
 }
 
 double StepSeconds::exchange(std::span<const double> bytes) const {

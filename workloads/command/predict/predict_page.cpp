@@ -218,9 +218,10 @@ std::string explanation(std::span<const PredictedPlan> predicted) {
   for (const PredictedPlan& plan : predicted) {
     if (!plan.predicted()) continue;
     const placement::StepPath& path = plan.step.path;
-    text += fmt::format("# {} on {} ranks, {:.4g} ms: * are on the critical path\n"
-                        "    begin ms       ms share %  {:<27} {:<11} {:<14} terms\n",
-                        plan.plan, plan.ranks, 1e3 * path.seconds, "part", "phase", "on");
+    text += fmt::format(
+        "# {} on {} ranks, {:.4g} ms: * are on the critical path\n"
+        "    begin ms       ms share %  {:<27} {:<11} {:<14} terms\n",
+        plan.plan, plan.ranks, 1e3 * path.seconds, "part", "phase", "on");
     for (std::size_t p = 0; p < path.count; ++p) {
       const placement::StepPart& part = path.parts[p];
       if (part.seconds <= 0.0) continue;
