@@ -158,9 +158,11 @@ double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine,
       N > 1 && machine.node_bytes_per_second > 0.0 ? 2 * (N - 1) / N * bytes / machine.node_bytes_per_second : 0.0;
   double links = std::min(ring, tree);
   if (machine.all_reduce_by_trees) {
-    const double start = between.seconds(0.0), part = between.seconds(bytes / L) - start;
-    links = std::min(links, 2 * (L - 1) * cost(inside, 1, bytes / L) +
-                                (N > 1 ? 2 * std::ceil(std::log2(N)) * start + 2 * (N - 1) / N * part : 0.0));
+    const auto part = [&](const MessageCost& message, double times) {
+      return times * (message.seconds(bytes / L) - message.seconds(0.0));
+    };
+    const double latency = 2 * (L - 1) * inside.seconds(0.0) + 2 * std::ceil(std::log2(N)) * between.seconds(0.0);
+    links = std::min(links, latency + std::max(part(inside, 2 * (L - 1)), part(between, 2 * (N - 1) / N)));
   }
   return machine.all_reduce_call + std::max(links, node);
 }

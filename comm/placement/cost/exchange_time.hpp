@@ -33,8 +33,9 @@ double rail_exchange_seconds(const RankLayout& layout, const MachineModel& machi
 
 /// Returns the seconds of an all-reduce of that many bytes over all ranks: the faster of a ring, 2 (P - 1) steps of
 /// bytes / P, of which several nodes have 2 (L - 1) of bytes / L inside and 2 (N - 1) of bytes / P between them; and of
-/// a tree, 2 log2 P steps of all bytes; where the machine has pipelined trees, also of a ring inside nodes and
-/// 2 log2 N latencies and 2 (N - 1) / N x bytes / L between them.
+/// a tree, 2 log2 P steps of all bytes; where the machine has pipelined trees, also the
+/// latencies of a ring inside nodes and of a tree between them, 2 (L - 1) and 2 log2 N, and the bytes of the slower of
+/// the two, which run at once.
 double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine, double bytes);
 
 /// Returns the seconds that the bytes of the busiest rank take at the speed of large messages, without any latency: the

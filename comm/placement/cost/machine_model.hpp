@@ -79,7 +79,7 @@ struct MachineModel {
   double switch_bytes_per_second = 0.0;
   MessageCost all_reduce_inside, all_reduce_between;  ///< of a step of a ring, by the bytes of the step: vector / P
   double all_reduce_call = 0.0;                       ///< seconds of a call of it
-  /// Says that nodes add up in pipelined trees: 2 log2 N latencies between them and the bytes of a ring.
+  /// Says that nodes add up in trees while ranks of a node do: 2 log2 N latencies between them and the bytes of a ring.
   bool all_reduce_by_trees = false;
 
   /// Holds the ratios by which exchange auto picks, for the ranks that were measured; it has no cells for one rank and
