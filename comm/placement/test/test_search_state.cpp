@@ -36,8 +36,8 @@ void expect_predicted(const SearchState& state, const SearchWorkload& workload) 
     EXPECT_NEAR(state.costs(rank)[RankCosts::memory], predicted.memory[static_cast<std::size_t>(rank)], 1.0);
 }
 
-/// Returns the described cluster with all that a machine of parts has besides.
-MachineModel overlapping_cluster() {
+/// Returns the described cluster with all that a machine of parts has besides; switches: of two ranks each.
+MachineModel overlapping_cluster(bool switches) {
   MachineModel machine = described_cluster();
   ExchangeCost& cost = machine.exchanges.begin()->second;
   cost.call = 1e-5;
@@ -48,7 +48,7 @@ MachineModel overlapping_cluster() {
   machine.software.overlaps.set();
   machine.software.gradient_bytes = 2;
   machine.row_shares = {{64, 0.3}, {512, 0.6}};
-  machine.switch_ranks = 2;
+  machine.switch_ranks = switches ? 2 : 0;
   machine.switch_bytes_per_second = 1e9;
   return machine;
 }
@@ -73,7 +73,7 @@ TEST(SearchState, changes_are_priced_as_the_whole_plan_would_be) {
     requested.movement.transfer = transfers[seed % transfers.size()].value;
     requested.movement.dedup = Dedup::local;
     requested.movement.replicated_gradients = seed % 5 == 0 ? ReplicatedGradients::rows : ReplicatedGradients::dense;
-    const MachineModel machine = seed % 2 == 0 ? described_cluster() : overlapping_cluster();
+    const MachineModel machine = seed % 2 == 0 ? described_cluster() : overlapping_cluster(seed % 4 == 1);
     StepContext step =
         settled(requested, machine,
                 workload.plan(cluster.ranks, std::vector(5, TablePlacement{.data_parallel = true, .shards = {}})));
