@@ -36,6 +36,13 @@ def table(root):
     return f"{text}\n\nOff by more than {WITHIN} %: {'; '.join(missed(found)) or 'none'}. Published times are {found['notice']}."
 
 
+def usual_error(root):
+    """For what the program says of its predictions; empty without the file."""
+    found = read(root)
+    every = found and found["as_they_stand"]["all"]
+    return {"of_parts": {"cases": every["steps"], "mean_error": round(every["mape_percent"] / 100, 4)}} if found else {}
+
+
 def sentence(root):
     """For the README."""
     found = read(root)

@@ -126,6 +126,7 @@ class KnownHalf(unittest.TestCase):
             self.assertIsNone(known_half.table(Path(folder)))
             (file := Path(folder) / "results/measured/known_half.json").parent.mkdir(parents=True)
             file.write_text(json.dumps(found), encoding="utf-8")
+            self.assertEqual(known_half.usual_error(Path(folder)), {"of_parts": {"cases": 3, "mean_error": 0.217}})
             table, sentence = known_half.table(Path(folder)), known_half.sentence(Path(folder))
         self.assertIn("| CPU 8380H | 1 | 5.0 % | 100 % | - | - | 5.0 % | 5.0 % |", table)
         self.assertIn("Off by more than 25 %: A100, 64 ranks, 1000 ms: -50 %.", table)

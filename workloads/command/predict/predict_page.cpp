@@ -172,7 +172,11 @@ std::string answer(const PredictedCases& cases, std::span<const PredictedPlan> p
                           cases.machine.memory_per_rank / 1e9);
     sentences.push_back(std::move(text));
   }
-  sentences.push_back(results::usual_error(cases.machine.measured, between_hosts));
+  const auto kind = !cases.machine.measured ? cases.machine.software.name.empty() ? results::MachineKind::described
+                                                                                  : results::MachineKind::of_parts
+                    : between_hosts         ? results::MachineKind::calibrated_between_hosts
+                                            : results::MachineKind::calibrated_one_node;
+  sentences.push_back(results::usual_error(kind));
   std::string text;
   for (const std::string& sentence : sentences)
     text += results::wrapped(sentence, text.empty() ? "ANSWER: " : "  ", "    ", 120);

@@ -241,6 +241,7 @@ class Predict(ProgramTest):
         self.assertLess(case["step_ms"], sum(part["ms"] for part in path) * 0.999)
         page = self.predict(*given, "hgx-a100+hugectr-mlperf-2021", "--dense", "dlrm", "--explain")
         self.assertIn("wire_forward fp16", page)  # as the software has it
+        self.assertRegex(" ".join(page.split()), r"hardware and software are usually \d+ % off: of 32 published steps")
         self.assertRegex(page, r"(?m)^  \* .* rows are updated +update +compute +update\.\S+ \d+ %")
         without, = self.cases(*given, "hgx-a100+hugectr-mlperf-2021", "--dense", "dlrm", "--without", "overlaps")
         self.assertAlmostEqual(without["step_ms"], sum(part["ms"] for part in path), 6)
