@@ -20,32 +20,58 @@ struct RankLayout {
 };
 
 /// Counts the messages of one rank in an exchange of b bytes with each other rank: `inside` messages of `inside_size` b
-/// within the node, and `between` messages of `between_size` b between nodes.
+/// within the node, and `between` messages of `between_size` b between nodes. Messages of one round are in flight
+/// together and share its latency; `calls` is how often the library is called to begin and to end them.
 struct MessagesOfRank {
   double inside = 0.0, inside_size = 1.0;
   double between = 0.0, between_size = 1.0;
+  double inside_rounds = 0.0, between_rounds = 0.0;
+  double calls = 1.0;
 };
 
-/// Counts one message to each other rank: with P ranks, L per node, L - 1 inside of b and P - L between of b.
+/// Counts one message to each other rank: with P ranks, L per node, L - 1 inside of b and P - L between of b, which are
+/// all in flight together: the latency is that of those between nodes where there are some.
 constexpr MessagesOfRank direct_messages(const RankLayout& layout, int /*number*/) {
   const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks);
-  return {L - 1, 1, P - L, 1};
+  return {L - 1, 1, P - L, 1, P > L ? 0.0 : 1.0, P > L ? 1.0 : 0.0};
 }
 
-/// Counts the messages of bruck:r: (r - 1) ceil(log_r P) of P / r b; all of them are between nodes where there are
-/// several.
+/// Counts the same, of which k are in flight at a time.
+constexpr MessagesOfRank messages_in_turn(const RankLayout& layout, int k) {
+  MessagesOfRank messages = direct_messages(layout, k);
+  messages.inside_rounds = messages.inside / k;
+  messages.between_rounds = messages.between / k;
+  return messages;
+}
+
+/// Counts those of a rank that has one partner at a time.
+constexpr MessagesOfRank messages_one_by_one(const RankLayout& layout, int /*number*/) {
+  return messages_in_turn(layout, 1);
+}
+
+/// Counts direct_messages() in k parts, each a call of its own.
+constexpr MessagesOfRank messages_in_parts(const RankLayout& layout, int k) {
+  MessagesOfRank messages = direct_messages(layout, k);
+  messages.calls = k;
+  return messages;
+}
+
+/// Counts the messages of bruck:r: (r - 1) ceil(log_r P) of P / r b, one after the other; all of them are between nodes
+/// where there are several.
 constexpr MessagesOfRank messages_by_digits(const RankLayout& layout, int radix) {
   int digits = 0;
   for (std::int64_t reach = 1; reach < layout.ranks; reach *= radix) ++digits;
   const double rounds = (radix - 1) * digits, size = static_cast<double>(layout.ranks) / radix;
-  return layout.nodes() > 1 ? MessagesOfRank{0, 1, rounds, size} : MessagesOfRank{rounds, size, 0, 1};
+  return layout.nodes() > 1 ? MessagesOfRank{0, 1, rounds, size, 0, rounds}
+                            : MessagesOfRank{rounds, size, 0, 1, rounds, 0};
 }
 
-/// Counts the messages over rails, the ranks of the same number on N nodes: L - 1 inside of N b, N - 1 between of L b.
-/// On one node they are direct_messages().
+/// Counts the messages over rails, the ranks of the same number on N nodes: L - 1 inside of N b, N - 1 between of L b,
+/// the ones before the others. On one node they are direct_messages().
 constexpr MessagesOfRank messages_by_rails(const RankLayout& layout, int number) {
   const double L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
-  return N == 1 ? direct_messages(layout, number) : MessagesOfRank{L - 1, N, N - 1, L};
+  return N == 1 ? direct_messages(layout, number)
+                : MessagesOfRank{L - 1, N, N - 1, L, L > 1 ? 1.0 : 0.0, 1, L > 1 ? 2.0 : 1.0};
 }
 
 /// Counts the messages of one of k leaders of a node: inside, L - 1 of b, or 2 (L / k - 1) of (P - L) b from and to its
@@ -55,7 +81,7 @@ constexpr MessagesOfRank messages_of_leaders(const RankLayout& layout, int numbe
   const double P = layout.ranks, L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
   if (N == 1) return direct_messages(layout, number);
   const double leaders = std::min<double>(number, L), members = L / leaders;
-  return {std::max(L - 1, 2 * (members - 1)), members > 1 ? P - L : 1, (N - 1) * leaders, members * members};
+  return {std::max(L - 1, 2 * (members - 1)), members > 1 ? P - L : 1, (N - 1) * leaders, members * members, 2, 1, 3};
 }
 
 /// Describes the number N of an exchange that is named "name:N"; the description of the exchange says what it means. An
@@ -98,11 +124,15 @@ inline constexpr std::array exchange_shapes{
         .by_loads = true},
     ExchangeShape{"mpi_neighbor", "MPI_Neighbor_alltoallv among ranks that share traffic", InAuto::known_routes},
     ExchangeShape{"linear", "all messages at once, to and from the nearest ranks first"},
-    ExchangeShape{"linear_throttled", "the same, N partners at a time", InAuto::any_route, {.by_default = 4}},
+    ExchangeShape{
+        "linear_throttled", "the same, N partners at a time", InAuto::any_route, {.by_default = 4}, messages_in_turn},
     ExchangeShape{"persistent", "the messages of linear, set up once (MPI_Send_init) and started again",
                   InAuto::known_routes},
-    ExchangeShape{"chunked", "the messages of linear in N parts", InAuto::any_route, {.by_default = 4}},
-    ExchangeShape{"pairwise", "P-1 rounds, in round k to rank+k and from rank-k"},
+    ExchangeShape{
+        "chunked", "the messages of linear in N parts", InAuto::any_route, {.by_default = 4}, messages_in_parts},
+    ExchangeShape{.name = "pairwise",
+                  .description = "P-1 rounds, in round k to rank+k and from rank-k",
+                  .messages = messages_one_by_one},
     ExchangeShape{.name = "bruck",
                   .description = "radix N: log P rounds, blocks travel together by the digits of their distance",
                   .in_auto = InAuto::known_routes,

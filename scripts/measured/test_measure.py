@@ -27,6 +27,13 @@ if "hugectr-dlrm" in sys.argv:
     sys.exit(1)
 if "--version" in sys.argv:
     sys.exit(print("shardmark 0.1.0 0123456789ab"))
+if "terms" in sys.argv:
+    sys.exit(print("  update.row  a row\\nParts:\\n  rounds  latency"))
+if "mlperf-training" in sys.argv or "--format" in sys.argv:
+    dropped = sys.argv[-1] if "--without" in sys.argv else ""
+    step = {{"update.row": 3.0, "rounds": 2.004}}.get(dropped, 2.0)
+    sys.exit(print('{{"cases": [{{"plan": "row_wise", "step_ms": %f}}]}}' % step if "--format" in sys.argv else
+                   "  all   32   32   %.1f   0.9" % (20 + 0.4 * ("rounds" == dropped))))
 if "predict" in sys.argv:
     sys.exit(print(samples.PUBLISHED))
 machine = next((word for word in sys.argv if word.endswith("machine.json") and "calibrate" not in sys.argv), None)
@@ -51,6 +58,8 @@ class Measure(unittest.TestCase):
         self.folder = Path(folder.name)
         (self.folder / "shardmark").write_text(PROGRAM)
         (self.folder / "shardmark").chmod(0o755)
+        for place in ("box", "raw"):
+            (self.folder / place).mkdir()
 
     def measure(self, *arguments, code):
         """By a launcher that starts the program once."""
@@ -81,7 +90,6 @@ class Measure(unittest.TestCase):
         self.assertEqual(words[words.index("--scale") + 1], "1/1024")
 
     def test_the_machine_is_calibrated_before_its_parts(self):
-        (self.folder / "raw").mkdir()
         (self.folder / "raw" / "links-predictions-machine.json").write_text("of yesterday")
         self.measure("links-predictions", "--quick", "--launcher", "env", "--note", "4 hosts", code=1)  # without hugectr-dlrm
         self.assertNotIn("yesterday", (self.folder / "raw" / "links-predictions-machine.json").read_text())
@@ -96,6 +104,21 @@ class Measure(unittest.TestCase):
         first, *records = map(json.loads, (self.folder / "box" / "holdout.jsonl").read_text().splitlines())
         self.assertEqual(first["build"]["git_hash"], "0123456789ab")
         self.assertEqual((records[0]["workload"], records[0]["published_ms"], records[0]["ranks"]), ("synthetic-tiny", 190.85, 8))
+
+    def test_each_term_is_dropped_in_turn(self):
+        part = campaign_of("predictions").parts[0].name
+        samples.write(self.folder / "box" / "predictions.jsonl", [samples.environment(), {**samples.case("row_wise", 2, 1, 3), "part": part}])
+        for machine in ("", "predictions-machine.json"):
+            if machine:
+                (self.folder / "raw" / machine).write_text("{}")
+            done = subprocess.run([SCRIPTS / "measure", "--ablate", "--build", self.folder, "--raw", self.folder / "raw", "--out", self.folder,
+                                   "--machine", "box"], capture_output=True, text=True, timeout=60, check=False)
+            rows = [line.split() for line in done.stdout.splitlines()]
+            if machine:  # measured 2 ms
+                self.assertEqual(rows[1:], [["with", "all", "20.0", "%", "0.0", "%"], ["update.row", "+0.00", "+50.00"],
+                                            ["rounds", "+0.40", "+0.20", "not", "worth", "having"]], done.stderr)
+            else:
+                self.assertEqual(rows[2:], [["update.row", "+0.00"], ["rounds", "+0.40"]])
 
     def test_bad_input_is_said_in_one_line(self):
         self.assertIn("'nosuch'", self.measure("nosuch", code=2))

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Pages about predictions, of files whose numbers can be checked by eye."""
+import importlib.machinery
+import importlib.util
+import json
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from measured import answers, pages, predictions, samples  # noqa: E402
+from measured import answers, known_half, pages, predictions, samples  # noqa: E402
 from measured.campaigns import CAMPAIGNS, campaign_of  # noqa: E402
 from measured.files import BadInput  # noqa: E402
 from measured.samples import results  # noqa: E402
@@ -99,6 +103,48 @@ class Holdout(unittest.TestCase):
         self.assertIn("Within 25.0 %: 0 of 1", text)
         self.assertIsNone(pages.holdout([]))
         self.assertEqual(answers.headlines(holdout()), [])
+
+
+class KnownHalf(unittest.TestCase):
+    def test_each_device_stands_with_its_steps_left_out_and_known(self):
+        page = """# x
+  criteo-terabyte-40m  CPU 8380H  8  2  32768  table_wise  40.0  42.00  +5.0  PyTorch 1.6
+  dlrm-dcnv2  A100  64  8  135168  hugectr_auto:ratio=7  1.0e+03  500.0  -50.0 (does not fit)  a
+  dlrm-dcnv2  A100  8  1  135168  hugectr_auto:ratio=7  10.0  11.00  +10.0
+# group       steps counted MAPE % Spearman % within 25 % signs right
+  CPU 8380H       1       1    5.0        -         100.0           -
+  all             3       3   21.7     1.00          66.7      0 of 1
+# counted: x
+"""
+        fit = load_script("fit-software")
+        self.assertEqual(fit.errors_of(page), [0.05, -0.5, 0.1])
+        quality = fit.quality_of(page)
+        self.assertEqual(quality["all"], {"steps": 3, "mape_percent": 21.7, "spearman": 1.0, "within_percent": 66.7, "signs": "0 of 1"})
+        steps = [{"group": "A100", "ranks": ranks, "ms": 1000.0, "errors": {"as_they_stand": error}} for ranks, error in ((64, -0.5), (8, 0.1))]
+        found = {"notice": "not verified", **dict.fromkeys(("as_they_stand", "left_out", "fitted"), quality), "steps": steps}
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertIsNone(known_half.table(Path(folder)))
+            (file := Path(folder) / "results/measured/known_half.json").parent.mkdir(parents=True)
+            file.write_text(json.dumps(found), encoding="utf-8")
+            self.assertEqual(known_half.usual_error(Path(folder)), {"of_parts": {"cases": 3, "mean_error": 0.217}})
+            table, sentence = known_half.table(Path(folder)), known_half.sentence(Path(folder))
+        self.assertIn("| CPU 8380H | 1 | 5.0 % | 100 % | - | - | 5.0 % | 5.0 % |", table)
+        self.assertIn("Off by more than 25 %: A100, 64 ranks, 1000 ms: -50 %.", table)
+        self.assertTrue(sentence.startswith("3 published steps of 1 devices"), sentence)
+        self.assertIn("21.7 % off on average, 67 % within 25 %, 0 of 1 signs right", sentence)
+
+    def test_constants_stand_in_the_software_that_shares_them(self):
+        fit = load_script("fit-software")
+        files = fit.software_with({"launch": 1.0, "cpu_links_inside": 0.125})
+        self.assertEqual([name for name, file in files.items() if file["launch"]["seconds"] == 1.0], ["hugectr-mlperf-2020", "pytorch-mlperf-2020"])
+        self.assertEqual(files["pytorch-mlperf-cpu"]["links"]["inside"]["share"], 0.125)
+
+
+def load_script(name):
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(Path(__file__).resolve().parents[1] / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "comm/placement/cost/machine_file.hpp"
+#include "comm/placement/cost/machine_parts.hpp"
+#include "comm/placement/cost/without_term.hpp"
 #include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/formats/torchrec_topology.hpp"
 #include "comm/placement/planner.hpp"
@@ -47,6 +49,10 @@ void print_workloads() {
 void print_machines() {
   for (const std::string& name : placement::described_machines())
     fmt::print("  {:<26} {}\n", name, placement::named_machine(name).source);
+  fmt::print("Or HARDWARE+SOFTWARE, such as hgx-h100+hugectr-mlperf-2024. Hardware:\n");
+  for (const auto& [name, source] : placement::described_hardware()) fmt::print("  {:<26} {}\n", name, source);
+  fmt::print("Software:\n");
+  for (const auto& [name, source] : placement::described_software()) fmt::print("  {:<26} {}\n", name, source);
 }
 
 void print_published() {
@@ -58,6 +64,8 @@ void print_published() {
 
 void print_terms() {
   for (const placement::TermChoice& term : placement::terms) fmt::print("  {:<26} {}\n", term.name, term.unit);
+  fmt::print("Parts of the model that predict --without takes too:\n");
+  print_choices(placement::model_parts);
 }
 
 void print_options() {

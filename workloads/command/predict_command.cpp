@@ -29,14 +29,24 @@ struct PredictArguments {
   const CLI::Option* published = nullptr;
   std::vector<std::string> published_files;  ///< of it; without any an empty text, or none
   std::string format = std::string(prediction_formats.front().name);
-  std::string registered;  ///< file; empty: none
+  bool explains = false;
+  std::vector<std::string> without;  ///< terms and parts of the model
+  std::string registered;            ///< file; empty: none
   std::string within = fmt::format("{:g}%", 100.0 * results::usual_claim);
 };
 
 PredictedCases cases_of(const PredictArguments& arguments) {
   RunOptions options;
   options.workload = load_workload(arguments.of_case.workload);
-  PredictedCases cases = cases_with(std::move(options), arguments.of_case.given());
+  placement::DataSheet sheet = arguments.machine.sheet();
+  if (arguments.memory) sheet.memory = static_cast<double>(*arguments.memory);
+  placement::MachineModel machine =
+      placement::described_machine(placement::named_machine(arguments.machine.machine), sheet).machine;
+  machine = without_all(std::move(machine), arguments.without);
+  std::vector<GivenOption> given = options_of(machine.software);
+  for (const GivenOption& option : arguments.of_case.given()) given.push_back(option);
+  PredictedCases cases = cases_with(std::move(options), given);
+  cases.machine = std::move(machine);
   if (cases.options.workload.tables.empty())
     throw InputError(cases.options.workload.name + ": the workload has no tables to predict");
   cases.ranks = arguments.ranks;
@@ -55,14 +65,14 @@ void print_published_steps(const PredictArguments& arguments) {
   std::erase(files, "");
   const std::string& workload = arguments.of_case.workload;
   if (files.empty()) {
-    fmt::print("{}", published_text(load_workload(workload), arguments.of_case.given()));
+    fmt::print("{}", published_text(load_workload(workload), arguments.of_case.given(), arguments.without));
     return;
   }
   if (!workload.empty())
     throw InputError(
         fmt::format("--published {}: the file says which workloads; leave out {}", files.front(), workload));
   std::string text;
-  for (const std::string& file : files) text += published_file_text(file, arguments.of_case.given());
+  for (const std::string& file : files) text += published_file_text(file, arguments.of_case.given(), arguments.without);
   fmt::print("{}", text);
 }
 
@@ -73,14 +83,12 @@ void predict(const PredictArguments& arguments) {
   const std::string& file = arguments.registered;
   const double within = share_of("--within", arguments.within);
   if (!file.empty()) require_new(file, arguments.of_case.force);
-  PredictedCases cases = cases_of(arguments);
-  placement::DataSheet sheet = arguments.machine.sheet();
-  if (arguments.memory) sheet.memory = static_cast<double>(*arguments.memory);
-  cases.machine = placement::described_machine(placement::named_machine(arguments.machine.machine), sheet).machine;
+  const PredictedCases cases = cases_of(arguments);
   const auto& format = choice_named(prediction_formats, "format", arguments.format);
   const std::vector<PredictedPlan> predicted = predict_plans(cases);
   if (!file.empty()) write_file(file, results::to_json(registration(cases, predicted, within)).dump(1) + "\n");
   fmt::print("{}", format.print(cases, predicted));
+  if (arguments.explains) fmt::print("{}", explanation(predicted));
 }
 
 }  // namespace
@@ -103,6 +111,15 @@ void define_predict(CLI::App& app) {
                  "planners or plan files, separated by commas (default: the workload's)")
       ->delimiter(',');
   app.add_option("--format", arguments->format, described("format", prediction_formats))->capture_default_str();
+  app.add_flag("--explain", arguments->explains,
+               "below, what each step spends its time on: the parts of its graph, which of them are on the critical "
+               "path, and the largest terms of each; text only, JSON has them anyway");
+  app.add_option(
+         "--without", arguments->without,
+         "predict as if these terms took no time (shardmark list terms), or parts of the model were not there: what "
+         "is each worth?")
+      ->delimiter(',')
+      ->type_name("NAMES");
   CLI::Option* published = app.add_option(
       "--published", arguments->published_files,
       "instead, what others published of the workload beside predictions for the machines that they had; without a "
@@ -111,7 +128,7 @@ void define_predict(CLI::App& app) {
   published->expected(0, -1)->type_name("FILES");
   arguments->published = published;
   for (const char* other : {"--ranks", "--machine", "--links", "--latency", "--ranks-per-node", "--memory", "--scaling",
-                            "--plan", "--format"})
+                            "--plan", "--format", "--explain"})
     app.get_option(other)->excludes(published);
   CLI::Option* registers =
       app.add_option("--register", arguments->registered,

@@ -31,6 +31,24 @@ double node_seconds(const RankLayout& layout, const MachineModel& machine, std::
   return most / machine.node_bytes_per_second;
 }
 
+/// Returns the seconds of what leaves, or enters, the busiest group of ranks that share a switch, to and from the
+/// others of its node.
+double switch_seconds(const RankLayout& layout, const MachineModel& machine, std::span<const double> bytes) {
+  if (machine.switch_ranks <= 0 || machine.switch_bytes_per_second <= 0.0) return 0.0;
+  double most = 0.0;
+  for (int node = 0; node < layout.nodes(); ++node) {
+    const int own = layout.on_node(node);
+    const auto of_node = bytes.subspan(static_cast<std::size_t>(node) * layout.per_node, own);
+    const double all = sum_of(of_node);
+    for (int first = 0; first < own; first += machine.switch_ranks) {
+      const int ranks = std::min(machine.switch_ranks, own - first);
+      const double of_switch = sum_of(of_node.subspan(first, ranks));
+      most = std::max({most, of_switch * (own - ranks), (all - of_switch) * ranks});
+    }
+  }
+  return most / machine.switch_bytes_per_second;
+}
+
 /// Returns the seconds where every rank sends to every other directly.
 double direct_seconds(const RankLayout& layout, const ExchangeCost& message, std::span<const double> bytes) {
   std::vector<double> inside(bytes.size()), between(bytes.size()), node_inside(layout.nodes()),
@@ -67,7 +85,9 @@ double seconds_of(const RankLayout& layout, const MachineModel& machine, std::st
   const ExchangeCost& message = machine.exchange(exchange);
   const double links = shape_of(exchange).forwards ? forwarded_seconds(layout, message, exchange, bytes)
                                                    : direct_seconds(layout, message, bytes);
-  return std::max(links, node_seconds(layout, machine, bytes));
+  if (links <= 0.0) return 0.0;
+  return latency_seconds(layout, machine, exchange) +
+         std::max({links, node_seconds(layout, machine, bytes), switch_seconds(layout, machine, bytes)});
 }
 
 /// Ranks of one node, or of one rail, as a cluster of their own.
@@ -86,6 +106,13 @@ MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout) 
   const auto colon = exchange.find(':');
   const auto number = colon == exchange.npos ? std::nullopt : number_in<int>(std::string(exchange.substr(colon + 1)));
   return shape.messages(layout, std::max(shape.number.least, number.value_or(shape.number.by_default)));
+}
+
+double latency_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange) {
+  const ExchangeCost& cost = machine.exchange(exchange);
+  const MessagesOfRank messages = messages_of(exchange, layout);
+  return messages.calls * cost.call + messages.inside_rounds * cost.inside_round +
+         messages.between_rounds * cost.between_round;
 }
 
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
@@ -129,7 +156,15 @@ double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine,
       2 * std::ceil(std::log2(L)) * cost(inside, 1, bytes) + 2 * std::ceil(std::log2(N)) * cost(between, 1, bytes);
   const double node =
       N > 1 && machine.node_bytes_per_second > 0.0 ? 2 * (N - 1) / N * bytes / machine.node_bytes_per_second : 0.0;
-  return std::max(std::min(ring, tree), node);
+  double links = std::min(ring, tree);
+  if (machine.all_reduce_by_trees) {
+    const auto part = [&](const MessageCost& message, double times) {
+      return times * (message.seconds(bytes / L) - message.seconds(0.0));
+    };
+    const double latency = 2 * (L - 1) * inside.seconds(0.0) + 2 * std::ceil(std::log2(N)) * between.seconds(0.0);
+    links = std::min(links, latency + std::max(part(inside, 2 * (L - 1)), part(between, 2 * (N - 1) / N)));
+  }
+  return machine.all_reduce_call + std::max(links, node);
 }
 
 double link_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,

@@ -12,10 +12,15 @@ namespace shardmark::placement {
 /// Returns the messages of exchange "name" or "name:N", by its shape.
 MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout);
 
-/// Returns the seconds of an exchange in which rank r sends bytes[r] to each other rank. They are those of the rank
-/// whose messages, sent or received, take longest, and at least what the node takes that sends or receives most, whose
-/// ranks share node_bytes_per_second. An exchange in which rank r receives bytes[r] from each other takes as long. For
-/// `auto` they are those of the fastest exchange that the machine knows.
+/// Returns the seconds of an exchange that do not grow with its messages: its calls, and a latency for each round of
+/// messages that are in flight together.
+double latency_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange);
+
+/// Returns the seconds of an exchange in which rank r sends bytes[r] to each other rank. They are the latency and
+/// those of the rank whose messages, sent or received, take longest, or what the node takes that sends or receives
+/// most, whose ranks share node_bytes_per_second, or the ranks that share a switch. An exchange in which rank r
+/// receives bytes[r] from each other takes as long. For `auto` they are those of the fastest exchange that the machine
+/// knows.
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                         std::span<const double> bytes);
 
@@ -28,7 +33,9 @@ double rail_exchange_seconds(const RankLayout& layout, const MachineModel& machi
 
 /// Returns the seconds of an all-reduce of that many bytes over all ranks: the faster of a ring, 2 (P - 1) steps of
 /// bytes / P, of which several nodes have 2 (L - 1) of bytes / L inside and 2 (N - 1) of bytes / P between them; and of
-/// a tree, 2 log2 P steps of all bytes.
+/// a tree, 2 log2 P steps of all bytes; where the machine has pipelined trees, also the
+/// latencies of a ring inside nodes and of a tree between them, 2 (L - 1) and 2 log2 N, and the bytes of the slower of
+/// the two, which run at once.
 double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine, double bytes);
 
 /// Returns the seconds that the bytes of the busiest rank take at the speed of large messages, without any latency: the

@@ -62,10 +62,19 @@ class Describer {
     const MessageCost& usual = unknown ? described_cluster().exchange(library_exchange).between : before;
     const double first = latency.value_or(usual.points.front().seconds);
     const double rate = links ? share_of_links * links->bytes_per_second : before.bytes_per_second();
-    const MessageCost message{{{0.0, first}, {large_message, first + large_message / rate}}};
+    const auto message = [&](double start) {
+      return MessageCost{{{0.0, start}, {large_message, start + large_message / rate}}};
+    };
+    bool in_rounds = false;  // a latency is that of a round where the machine has rounds, else of each message
     machine.exchanges[std::string(library_exchange)];
-    for (auto& [name, exchange] : machine.exchanges) exchange.between = message;
-    machine.all_reduce_between = message;
+    for (auto& [name, exchange] : machine.exchanges) {
+      in_rounds = in_rounds || exchange.between_round > 0.0;
+      if (exchange.between_round > 0.0) exchange.between_round = latency.value_or(exchange.between_round);
+      exchange.between = message(exchange.between_round > 0.0 ? before.points.front().seconds : first);
+    }
+    const MessageCost& sums = machine.all_reduce_between;
+    machine.all_reduce_between =
+        message(in_rounds && !sums.points.empty() ? latency.value_or(sums.points.front().seconds) : first);
     if (links) {
       machine.node_bytes_per_second = rate * links->count;
       add(fmt::format("{}links of {:.4g} Gb/s a node", links->count > 1 ? fmt::format("{} ", links->count) : "",

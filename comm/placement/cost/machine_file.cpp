@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "comm/placement/builtin_machines.hpp"
+#include "comm/placement/cost/machine_object.hpp"
+#include "comm/placement/cost/machine_parts.hpp"
 #include "comm/placement/exchange_shapes.hpp"
 #include "reference/json.hpp"
 
@@ -18,7 +21,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double most_term_seconds = 3600.0, most_seconds_per_byte = 1.0;
 constexpr double most_ranks = 1e6, most_bytes = 0x1p40;  ///< of a node or job; from rank to rank
 
 Json points_json(const MessageCost& message) {
@@ -27,109 +29,19 @@ Json points_json(const MessageCost& message) {
   return points;
 }
 
+void add_positive(Json& to, const char* key, double value) {
+  if (value > 0.0) to[key] = value;
+}
+
 Json exchange_json(const ExchangeCost& exchange) {
   Json json = Json::object();
+  add_positive(json, "call", exchange.call);
+  add_positive(json, "inside_round", exchange.inside_round);
+  add_positive(json, "between_round", exchange.between_round);
   if (!exchange.inside.points.empty()) json["inside"] = points_json(exchange.inside);
   if (!exchange.between.points.empty()) json["between"] = points_json(exchange.between);
   return json;
 }
-
-/// Reads an object of a machine file, by its path.
-class MachineObject {
- public:
-  MachineObject(const Json& json, std::string origin, std::string path)
-      : json_(json), origin_(std::move(origin)), path_(std::move(path)) {
-    if (!json.is_object()) fail("", "must be an object");
-  }
-
-  [[noreturn]] void fail(const std::string& key, const std::string& why) const {
-    const std::string path = key.empty() ? path_.substr(0, path_.empty() ? 0 : path_.size() - 1) : path_ + key;
-    throw InputError(fmt::format("{}: {}{}", origin_, path.empty() ? "" : fmt::format("\"{}\" ", path), why));
-  }
-
-  bool has(const std::string& key) const { return json_.contains(key); }
-
-  const Json& at(const std::string& key) const {
-    if (!has(key)) fail(key, "is missing");
-    return json_.at(key);
-  }
-
-  MachineObject object(const std::string& key) const { return {at(key), origin_, path_ + key + "."}; }
-
-  template <class Value>
-  Value text(const std::string& key) const {
-    try {
-      return at(key).get<Value>();
-    } catch (const Json::exception&) {
-      fail(key, std::is_same_v<Value, bool> ? "must be true or false" : "must be a text");
-    }
-  }
-
-  double number(const std::string& key) const { return number(key, at(key)); }
-  double number(const std::string& key, const Json& value) const {
-    if (!value.is_number()) fail(key, fmt::format("must be a number, not {}", value.dump()));
-    const auto number = value.get<double>();
-    if (!std::isfinite(number) || number < 0.0) fail(key, fmt::format("must be a finite number >= 0, not {}", number));
-    return number;
-  }
-
-  /// Reads a whole number from 1 to `most`.
-  std::int64_t count(const std::string& key, double most) const {
-    const double value = number(key);
-    if (value < 1.0 || value > most || value != std::floor(value))
-      fail(key, fmt::format("must be a whole number from 1 to {:.0f}, not {}", most, value));
-    return static_cast<std::int64_t>(value);
-  }
-
-  /// Returns the objects of a list.
-  std::vector<MachineObject> list(const std::string& key) const {
-    if (!at(key).is_array()) fail(key, "must be a list");
-    std::vector<MachineObject> objects;
-    for (const Json& each : at(key))
-      objects.emplace_back(each, origin_, path_ + key + "[" + std::to_string(objects.size()) + "].");
-    return objects;
-  }
-
-  /// Returns 0 where the file lacks the rate.
-  double rate(const std::string& key) const {
-    if (!has(key)) return 0.0;
-    const double value = number(key);
-    if (value <= 0.0) fail(key, fmt::format("must be above 0, not {}; leave it out where it is unknown", value));
-    return value;
-  }
-
-  MessageCost points(const std::string& key) const {
-    if (!has(key)) return {};
-    if (!at(key).is_array() || at(key).empty()) fail(key, "must be a list of [bytes, seconds]");
-    MessageCost cost;
-    for (const Json& pair : at(key)) {
-      if (!pair.is_array() || pair.size() != 2)
-        fail(key, fmt::format("must hold [bytes, seconds], not {}", pair.dump()));
-      cost.points.push_back({number(key, pair[0]), number(key, pair[1])});
-      check_last(key, cost);
-    }
-    return cost;
-  }
-
-  auto items() const { return json_.items(); }
-
- private:
-  void check_last(const std::string& key, const MessageCost& cost) const {
-    const MessageCost::Point& last = cost.points.back();
-    if (last.seconds > most_term_seconds) fail(key, fmt::format("{} seconds is no time of a message", last.seconds));
-    if (cost.points.size() == 1) return;
-    const MessageCost::Point& before = *(cost.points.end() - 2);
-    if (last.bytes <= before.bytes)
-      fail(key, fmt::format("{} bytes come after {}; they must ascend", last.bytes, before.bytes));
-    if (last.seconds < before.seconds)
-      fail(key, fmt::format("{} bytes take less time than {}", last.bytes, before.bytes));
-    if (last.seconds - before.seconds > most_seconds_per_byte * (last.bytes - before.bytes))
-      fail(key, fmt::format("takes more than a second per byte from {} bytes on", before.bytes));
-  }
-
-  const Json& json_;
-  std::string origin_, path_;
-};
 
 void read_terms(const MachineObject& seconds, MachineModel& machine) {
   for (const auto& [name, value] : seconds.items()) {
@@ -154,18 +66,37 @@ void read_weights(const MachineObject& weights, MachineModel& machine) {
   }
 }
 
+ExchangeCost exchange_of(const MachineObject& object) {
+  return {object.points("inside"), object.points("between"), object.seconds("call"), object.seconds("inside_round"),
+          object.seconds("between_round")};
+}
+
 void read_messages(const MachineObject& top, MachineModel& machine) {
   const MachineObject exchanges = top.object("exchanges");
   for (const auto& [name, value] : exchanges.items()) {
     const MachineObject exchange = exchanges.object(name);
-    machine.exchanges[name] = {exchange.points("inside"), exchange.points("between")};
+    machine.exchanges[name] = exchange_of(exchange);
   }
   const bool of_one_rank = machine.measured && machine.exchanges.empty();
   if (!of_one_rank && !machine.exchanges.contains(library_exchange))
     exchanges.fail(std::string(library_exchange), "is missing");
   if (!top.has("all_reduce")) return;
-  machine.all_reduce_inside = top.object("all_reduce").points("inside");
-  machine.all_reduce_between = top.object("all_reduce").points("between");
+  const MachineObject all_reduce = top.object("all_reduce");
+  machine.all_reduce_inside = all_reduce.points("inside");
+  machine.all_reduce_between = all_reduce.points("between");
+  machine.all_reduce_call = all_reduce.seconds("call");
+  machine.all_reduce_by_trees = all_reduce.has("by_trees") && all_reduce.text<bool>("by_trees");
+}
+
+Json software_json(const Software& software) {
+  Json names = Json::array();
+  for (const auto& overlap : overlaps)
+    if (software.overlapping(overlap.value)) names.push_back(overlap.name);
+  return {{"name", software.name},
+          {"date", software.date},
+          {"overlaps", names},
+          {"gradient_bytes", software.gradient_bytes},
+          {"options", software.options}};
 }
 
 Json ratios_json(const ExchangeRatios& ratios) {
@@ -205,27 +136,30 @@ Json to_json(const MachineModel& machine) {
   Json json{
       {"format", machine_format}, {"name", machine.name}, {"source", machine.source}, {"measured", machine.measured}};
   if (!machine.fingerprint.empty()) json["fingerprint"] = machine.fingerprint;
-  const auto add = [](Json& to, const char* key, double value) {
-    if (value > 0.0) to[key] = value;
-  };
+  if (machine.software != Software{}) json["software"] = software_json(machine.software);
   if (machine.ranks_per_node > 0) json["ranks_per_node"] = machine.ranks_per_node;
-  add(json, "memory_per_rank", machine.memory_per_rank);
-  add(json, "cache_per_rank", machine.cache_per_rank);
-  add(json, "flops", machine.flops);
+  add_positive(json, "memory_per_rank", machine.memory_per_rank);
+  add_positive(json, "cache_per_rank", machine.cache_per_rank);
+  add_positive(json, "flops", machine.flops);
+  add_positive(json, "dense_start", machine.dense_start);
   Json sheet = Json::object();
-  add(sheet, "cores", machine.sheet_cores);
-  add(sheet, "memory_bytes_per_second", machine.sheet_memory_bytes_per_second);
+  add_positive(sheet, "cores", machine.sheet_cores);
+  add_positive(sheet, "memory_bytes_per_second", machine.sheet_memory_bytes_per_second);
   if (!sheet.empty()) json["data_sheet"] = sheet;
   for (std::size_t t = 0; t < terms.size(); ++t) json["seconds"][std::string(terms[t].name)] = machine.seconds[t];
+  for (const RowShare& point : machine.row_shares) json["row_shares"].push_back({point.bytes, point.share});
   for (const auto& [name, weight] : machine.optimizer_weights) json["optimizer_weights"][name] = weight;
   json["exchanges"] = Json::object();
   for (const auto& [name, exchange] : machine.exchanges) json["exchanges"][name] = exchange_json(exchange);
-  json["all_reduce"] = exchange_json({machine.all_reduce_inside, machine.all_reduce_between});
-  add(json, "node_bytes_per_second", machine.node_bytes_per_second);
+  json["all_reduce"] = exchange_json({machine.all_reduce_inside, machine.all_reduce_between, machine.all_reduce_call});
+  if (machine.all_reduce_by_trees) json["all_reduce"]["by_trees"] = true;
+  if (machine.switch_ranks > 0)
+    json["switch"] = {{"ranks", machine.switch_ranks}, {"bytes_per_second", machine.switch_bytes_per_second}};
+  add_positive(json, "node_bytes_per_second", machine.node_bytes_per_second);
   Json rates = Json::object();
-  add(rates, "stream", machine.stream_bytes_per_second);
-  add(rates, "gather", machine.gather_bytes_per_second);
-  add(rates, "update", machine.update_bytes_per_second);
+  add_positive(rates, "stream", machine.stream_bytes_per_second);
+  add_positive(rates, "gather", machine.gather_bytes_per_second);
+  add_positive(rates, "update", machine.update_bytes_per_second);
   if (!rates.empty()) json["bytes_per_second"] = rates;
   if (!machine.ratios.cells.empty()) json["auto"] = ratios_json(machine.ratios);
   return json;
@@ -233,6 +167,7 @@ Json to_json(const MachineModel& machine) {
 
 MachineModel machine_from_json(const Json& json, const std::string& origin) {
   const MachineObject top(json, origin, "");
+  require_whole(top);
   if (const auto format = top.text<std::string>("format"); format != machine_format)
     top.fail("format",
              fmt::format("is \"{}\", not \"{}\"; measure it again with shardmark calibrate", format, machine_format));
@@ -245,15 +180,19 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   machine.memory_per_rank = top.rate("memory_per_rank");
   machine.cache_per_rank = top.rate("cache_per_rank");
   machine.flops = top.rate("flops");
+  machine.dense_start = top.seconds("dense_start");
   if (top.has("data_sheet")) {
     const MachineObject sheet = top.object("data_sheet");
     machine.sheet_cores = sheet.rate("cores");
     machine.sheet_memory_bytes_per_second = sheet.rate("memory_bytes_per_second");
   }
+  if (top.has("software")) machine.software = software_of(top.object("software"));
+  machine.row_shares = top.row_shares("row_shares");
   read_terms(top.object("seconds"), machine);
   if (top.has("optimizer_weights")) read_weights(top.object("optimizer_weights"), machine);
   read_messages(top, machine);
   machine.node_bytes_per_second = top.rate("node_bytes_per_second");
+  if (top.has("switch")) read_switch(top.object("switch"), machine);
   if (top.has("auto")) machine.ratios = read_ratios(top.object("auto"));
   if (!top.has("bytes_per_second")) return machine;
   const MachineObject rates = top.object("bytes_per_second");
@@ -279,7 +218,10 @@ std::vector<std::string> described_machines() {
 }
 
 MachineModel named_machine(const std::string& name_or_file) {
+  if (const auto plus = name_or_file.rfind('+'); plus != name_or_file.npos && !std::filesystem::exists(name_or_file))
+    return machine_of_parts(name_or_file.substr(0, plus), name_or_file.substr(plus + 1));
   if (name_or_file.ends_with(".json")) return read_machine(name_or_file);
+  require_no_part(name_or_file);
   const BuiltinMachine& found = choice_named(builtin_machines, "machine", name_or_file);
   return machine_from_json(parse_json(found.text, found.name), std::string(found.name));
 }
@@ -291,10 +233,11 @@ const MachineModel& described_cluster() {
 
 void require_known(const MachineModel& machine, int nodes) {
   if (nodes > 1 && machine.exchange(library_exchange).between.points.empty())
-    throw InputError(fmt::format(
-        "machine {}: it was measured on one node and says nothing of exchanges between {} nodes; calibrate on several, "
-        "describe them under \"exchanges\", or say --links and --latency, or --ranks-per-node",
-        machine.name, nodes));
+    throw InputError(
+        fmt::format("machine {}: it {} and says nothing of exchanges between {} nodes; calibrate on several, "
+                    "describe them under \"{}\", or say --links and --latency, or --ranks-per-node",
+                    machine.name, machine.measured ? "was measured on one node" : "is of one node", nodes,
+                    machine.software.name.empty() ? "exchanges" : "between"));
 }
 
 }  // namespace shardmark::placement

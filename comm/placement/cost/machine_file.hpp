@@ -14,9 +14,11 @@ inline constexpr std::string_view machine_format = "shardmark-machine/2";
 
 /// Writes a machine as
 /// {"format", "name", "source", "measured", "fingerprint", "ranks_per_node", "memory_per_rank", "cache_per_rank",
-///  "flops", "data_sheet": {"cores", "memory_bytes_per_second"}, "seconds": {term: seconds}, "optimizer_weights":
-///  {optimizer: weight}, "exchanges": {name: {"inside": [[bytes, seconds], ...], "between": ...}}, "all_reduce":
-///  {"inside", "between"}, "node_bytes_per_second", "bytes_per_second": {"stream", "gather", "update"}, "auto":
+///  "flops", "dense_start", "data_sheet": {"cores", "memory_bytes_per_second"}, "seconds": {term: seconds},
+///  "optimizer_weights": {optimizer: weight}, "exchanges": {name: {"call", "inside_round", "between_round", "inside":
+///  [[bytes, seconds], ...], "between": ...}}, "all_reduce": {"call", "inside", "between", "by_trees"}, "software":
+///  {"name", "date", "overlaps", "gradient_bytes", "options"}, "row_shares": [[bytes, share], ...], "switch": {"ranks",
+///  "bytes_per_second"}, "node_bytes_per_second", "bytes_per_second": {"stream", "gather", "update"}, "auto":
 ///  {"ranks", "nodes", "cells": [{"bytes_per_pair", "skewed", "vs_mpi_alltoallv": {name: ratio}}, ...]}}
 /// Values that are 0 for unknown, and lists without points, are left out.
 nlohmann::ordered_json to_json(const MachineModel& machine);
@@ -27,8 +29,9 @@ nlohmann::ordered_json to_json(const MachineModel& machine);
 /// than an hour; points whose bytes do not ascend or whose seconds descend, or messages of more than a second per byte.
 MachineModel machine_from_json(const nlohmann::ordered_json& json, const std::string& origin);
 
-/// Reads the machine of a file; named_machine() also finds one that is described in comm/placement/machines/, by name.
-/// Throws InputError as machine_from_json() does, and where the file cannot be read.
+/// Reads the machine of a file; named_machine() also finds one that is described in comm/placement/machines/, by name,
+/// and puts one together of HARDWARE+SOFTWARE (machine_parts.hpp). Throws InputError as machine_from_json() does, and
+/// where the file cannot be read.
 MachineModel read_machine(const std::string& file);
 MachineModel named_machine(const std::string& name_or_file);
 

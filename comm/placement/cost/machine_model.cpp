@@ -27,6 +27,15 @@ const ExchangeCost &MachineModel::exchange(std::string_view wanted) const {
   return free;
 }
 
+double MachineModel::row_share(double row_bytes) const {
+  if (row_shares.empty()) return 1.0;
+  const auto end = std::ranges::upper_bound(row_shares, row_bytes, {}, &RowShare::bytes);
+  if (end == row_shares.begin()) return end->share;
+  const RowShare &low = *(end - 1);
+  if (end == row_shares.end()) return low.share;
+  return low.share + (row_bytes - low.bytes) * (end->share - low.share) / (end->bytes - low.bytes);
+}
+
 double MachineModel::optimizer_weight(OptimizerKind kind) const {
   const auto found = optimizer_weights.find(name_of(kind));
   return found == optimizer_weights.end() ? 1.0 : found->second;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/placement/cost/exchange_ratios.hpp"
+#include "comm/placement/cost/software.hpp"
 #include "comm/placement/cost/terms.hpp"
 #include "reference/optimizer.hpp"
 
@@ -31,12 +32,24 @@ struct MessageCost {
 };
 
 /// Holds the time that one message of an exchange takes of the rank that sends it, or of the one that receives it,
-/// inside a node and between nodes. exchange_time.hpp says how many messages of which sizes a rank has, by algorithm,
-/// and so how to derive these times from an all-to-all that was measured as a whole.
+/// inside a node and between nodes, and what messages do not take each: seconds of a call of the library, and the
+/// latency that the messages of a round share. exchange_time.hpp says how many calls, rounds and messages of which
+/// sizes a rank has, by algorithm, and so how to derive these times from an all-to-all that was measured as a whole.
+/// Calibration gives messages all of the latency.
 struct ExchangeCost {
   MessageCost inside, between;
+  double call = 0.0;
+  double inside_round = 0.0, between_round = 0.0;
 
   bool operator==(const ExchangeCost&) const = default;
+};
+
+/// Is a point of a curve: the share of a speed that random rows of so many bytes have.
+struct RowShare {
+  double bytes = 0.0;
+  double share = 1.0;
+
+  bool operator==(const RowShare&) const = default;
 };
 
 /// Says how fast a machine does what a step needs. It is measured (`shardmark calibrate`) or described
@@ -50,14 +63,24 @@ struct MachineModel {
   double memory_per_rank = 0.0;  ///< bytes; 0: unknown
   double cache_per_rank = 0.0;   ///< bytes of the last-level cache that a rank may fill
   double flops = 0.0;            ///< a rank's, of large dense products
+  double dense_start = 0.0;      ///< seconds of launches of the dense layers, however few samples there are
   /// These are what a data sheet says of a rank, from which its terms follow (machine_description.hpp); 0: unknown.
   double sheet_cores = 0.0, sheet_memory_bytes_per_second = 0.0;
+
+  Software software = {};  ///< that runs a step, at the speeds below
 
   TermCounts seconds{};                                          ///< by term
   std::map<std::string, double, std::less<>> optimizer_weights;  ///< of update.optimizer_value; absent ones: 1
   std::map<std::string, ExchangeCost, std::less<>> exchanges;    ///< by name; others are taken to be as mpi_alltoallv
   double node_bytes_per_second = 0.0;  ///< that leave a node at most, of all its ranks; 0: no limit but the messages'
+  /// Says how many ranks of a node share a switch (0: all), and what leaves such a group at most for others of the
+  /// node.
+  int switch_ranks = 0;
+  double switch_bytes_per_second = 0.0;
   MessageCost all_reduce_inside, all_reduce_between;  ///< of a step of a ring, by the bytes of the step: vector / P
+  double all_reduce_call = 0.0;                       ///< seconds of a call of it
+  /// Says that nodes add up in trees while ranks of a node do: 2 log2 N latencies between them and the bytes of a ring.
+  bool all_reduce_by_trees = false;
 
   /// Holds the ratios by which exchange auto picks, for the ranks that were measured; it has no cells for one rank and
   /// for described machines.
@@ -66,6 +89,12 @@ struct MachineModel {
   /// These are the measured ceilings, for the floors beside phases, which are the least that the ceilings allow: bytes
   /// per second of a rank; 0: unknown.
   double stream_bytes_per_second = 0.0, gather_bytes_per_second = 0.0, update_bytes_per_second = 0.0;
+
+  /// Holds the share of the speed of update.line and lookup.line that rows of so many bytes have, ascending in both;
+  /// without points all have it.
+  std::vector<RowShare> row_shares;
+
+  double row_share(double row_bytes) const;
 
   /// Returns the cost of exchange `name`; of "bruck" for "bruck:2" where that alone is known, else of mpi_alltoallv.
   const ExchangeCost& exchange(std::string_view name) const;

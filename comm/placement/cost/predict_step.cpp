@@ -47,7 +47,7 @@ class Prediction {
     for (const RankWork& rank : work_.ranks) row_sums = std::max(row_sums, rank.row_sums);
     add_exchange(Phase::update, row_sum_seconds(step_, machine_, row_sums));
     add_floors();
-    overlap();
+    find_path();
     count_bytes();
     return result_;
   }
@@ -56,12 +56,15 @@ class Prediction {
   void compute() {
     const auto ranks = static_cast<double>(work_.ranks.size());
     for (std::size_t r = 0; r < work_.ranks.size(); ++r) {
-      auto seconds = compute_seconds(machine_, finished_counts(step_, work_.ranks[r]));
-      if (machine_.flops > 0.0)
-        seconds[index_of(Phase::dense)] = step_.dense_flops * static_cast<double>(step_.samples()) / machine_.flops;
+      const TermCounts counts = finished_counts(step_, work_.ranks[r]);
+      auto seconds = compute_seconds(machine_, counts);
+      seconds[index_of(Phase::dense)] = dense_seconds(step_, machine_);
       for (std::size_t p = 0; p < phase_count; ++p) {
         PhasePrediction& phase = result_.phases[p];
-        if (seconds[p] > phase.seconds) phase.slowest_rank = static_cast<int>(r);
+        if (seconds[p] > phase.seconds) {
+          phase.slowest_rank = static_cast<int>(r);
+          keep_terms(p, counts);
+        }
         phase.seconds = std::max(phase.seconds, seconds[p]);
         phase.mean += seconds[p] / ranks;
       }
@@ -69,6 +72,11 @@ class Prediction {
       result_.computing.push_back(seconds);
       result_.memory.push_back(work_.ranks[r].memory);
     }
+  }
+
+  void keep_terms(std::size_t phase, const TermCounts& counts) {
+    for (std::size_t t = 0; t < terms.size(); ++t)
+      if (index_of(terms[t].phase) == phase) result_.terms[t] = counts[t] * machine_.seconds[t];
   }
 
   void add_exchange(Phase phase, double seconds) {
@@ -114,13 +122,14 @@ class Prediction {
     floor(Phase::update, 64 * most(Term::update_vector_line), machine_.stream_bytes_per_second);
   }
 
-  void overlap() {
+  void find_path() {
     std::array<double, phase_count> computing{}, travelling{};
     for (std::size_t p = 0; p < phase_count; ++p) {
       travelling[p] = result_.phases[p].exchange;
       computing[p] = result_.phases[p].seconds - travelling[p];
     }
-    result_.seconds = overlapped_seconds(step_, computing, travelling);
+    result_.path = step_path(step_, machine_, computing, travelling);
+    result_.seconds = result_.path.seconds;
   }
 
   /// Counts what ranks send and receive: a home sends what its owners receive, to all ranks, to its node or along its
@@ -176,6 +185,11 @@ class Prediction {
 
 }  // namespace
 
+double dense_seconds(const StepContext& step, const MachineModel& machine) {
+  if (machine.flops <= 0.0 || step.dense_flops <= 0.0) return 0.0;
+  return machine.dense_start + step.dense_flops * static_cast<double>(step.samples()) / machine.flops;
+}
+
 std::array<double, phase_count> shared_exchange_seconds(const StepContext& step, const MachineModel& machine,
                                                         const StepTotals& totals) {
   const RankLayout layout = step.layout();
@@ -195,9 +209,11 @@ std::array<double, phase_count> shared_exchange_seconds(const StepContext& step,
   const bool halves = step.movement.transfer == RowTransfer::reduce_scatter_halving;
   const double reduced = even_exchange(totals.reduced, halves ? halving_exchange : library_exchange);
   seconds[index_of(Phase::output_dist)] = seconds[index_of(Phase::grad_dist)] = reduced;
-  seconds[index_of(Phase::dense)] = all_reduce_seconds(layout, machine, 4.0 * step.dense_parameters);
+  seconds[index_of(Phase::dense)] =
+      all_reduce_seconds(layout, machine, machine.software.gradient_bytes * step.dense_parameters);
   double& update = seconds[index_of(Phase::update)];
-  if (totals.all_reduced >= least_bytes) update += all_reduce_seconds(layout, machine, totals.all_reduced);
+  if (totals.all_reduced >= least_bytes)  // as fp32
+    update += all_reduce_seconds(layout, machine, machine.software.gradient_bytes / 4 * totals.all_reduced);
   if (totals.all_gathered >= least_bytes)
     update += 2 * even_exchange(8.0, library_exchange) + even_exchange(totals.all_gathered, library_exchange);
   return seconds;
@@ -209,22 +225,9 @@ double at_home_seconds(const StepContext& step, const MachineModel& machine) {
 
 double row_sum_seconds(const StepContext& step, const MachineModel& machine, double bytes) {
   const ExchangeCost& message = machine.exchange(step.exchange);
-  return bytes < least_bytes ? 0.0 : (step.layout().nodes() > 1 ? message.between : message.inside).seconds(bytes);
-}
-
-double overlapped_seconds(const StepContext& step, const std::array<double, phase_count>& computing,
-                          const std::array<double, phase_count>& travelling) {
-  const auto groups = static_cast<double>(std::max<std::int64_t>(step.groups, 1));
-  const auto part = [&](Phase first, Phase last, double parts) {
-    double computes = 0.0, travels = 0.0;
-    for (std::size_t p = index_of(first); p <= index_of(last); ++p) {
-      computes += computing[p];
-      travels += travelling[p];
-    }
-    return std::max(computes, travels) + std::min(computes, travels) / parts;
-  };
-  return part(Phase::input_dist, Phase::output_dist, groups) + part(Phase::dense, Phase::dense, 1.0) +
-         part(Phase::grad_dist, Phase::update, groups);
+  if (bytes < least_bytes) return 0.0;
+  return latency_seconds(step.layout(), machine, step.exchange) +
+         (step.layout().nodes() > 1 ? message.between : message.inside).seconds(bytes);
 }
 
 StepTotals& StepTotals::operator+=(const StepTotals& other) {

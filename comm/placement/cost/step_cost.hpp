@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/placement/cost/exchange_time.hpp"
+#include "comm/placement/cost/step_path.hpp"
 #include "comm/placement/statistics/lookup_statistics.hpp"
 #include "comm/placement/traffic/movement.hpp"
 
@@ -117,6 +118,9 @@ TermCounts finished_counts(const StepContext& step, const RankWork& work);
 /// Returns the seconds that a rank computes, by phase: finished counts x seconds of the terms.
 std::array<double, phase_count> compute_seconds(const MachineModel& machine, const TermCounts& finished);
 
+/// Returns the seconds that the dense half computes, the same on all ranks.
+double dense_seconds(const StepContext& step, const MachineModel& machine);
+
 /// Returns the seconds, by phase, of what all ranks exchange alike: messages that announce lengths and numbers, partial
 /// sums that are added on their way, gradients of replicated tables and of dense layers.
 std::array<double, phase_count> shared_exchange_seconds(const StepContext& step, const MachineModel& machine,
@@ -125,11 +129,6 @@ std::array<double, phase_count> shared_exchange_seconds(const StepContext& step,
 double at_home_seconds(const StepContext& step, const MachineModel& machine);
 /// Returns the seconds of the exchange of sums over whole rows, where the busiest rank sends that many bytes.
 double row_sum_seconds(const StepContext& step, const MachineModel& machine, double bytes);
-
-/// Returns the seconds of a step from those of its phases; its groups of tables compute while others travel, forward
-/// and backward.
-double overlapped_seconds(const StepContext& step, const std::array<double, phase_count>& computing,
-                          const std::array<double, phase_count>& travelling);
 
 /// Describes a predicted phase: the seconds of the slowest rank, and what they are spent on.
 struct PhasePrediction {
@@ -142,7 +141,9 @@ struct PhasePrediction {
 
 struct StepPrediction {
   std::array<PhasePrediction, phase_count> phases{};
-  double seconds = 0.0;          ///< of the step; less than the sum of the phases where groups overlap
+  StepPath path;                 ///< of the slowest ranks
+  double seconds = 0.0;          ///< of the path; less than the sum of the phases where groups or software overlap
+  TermCounts terms{};            ///< seconds by term, each of the slowest rank of its phase
   std::vector<double> memory;    ///< bytes, by rank
   std::vector<double> sent;      ///< bytes that leave each rank in a step
   std::vector<double> received;  ///< bytes that come to each rank
@@ -150,7 +151,7 @@ struct StepPrediction {
   std::vector<double> rank_seconds;                        ///< by rank, of what it computes
 };
 
-/// Predicts the step of a sound plan: the sum over the phases of the maximum over the ranks.
+/// Predicts the step of a sound plan: the critical path of phases that each take the maximum over the ranks.
 StepPrediction predict_step(const StepContext& step, const MachineModel& machine, const Plan& plan);
 
 /// Predicts the step from work that is known. step: settled.

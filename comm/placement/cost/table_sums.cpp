@@ -38,11 +38,15 @@ LookedUp TableSums::looked_up(const RowSet& rows, double share) const {
 
 void TableSums::read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const {
   if (!storage_of(table).computes())
-    return add(to, Term::lookup_line, looked.far.lookup * lines_of(storage_of(table).row_bytes(table, columns)));
+    return add(to, Term::lookup_line, looked.far.lookup * lines_of_row(storage_of(table).row_bytes(table, columns)));
   const LookupFlops flops = storage_of(table).expected_flops(table, distinct);
   add(to, Term::tt_flop, flops.forward);
   add(to, Term::tt_gradient_flop, flops.backward);
   add(to, Term::lookup_value, distinct * static_cast<double>(columns));
+}
+
+double TableSums::lines_of_row(std::int64_t bytes) const {
+  return lines_of(bytes) / machine.row_share(static_cast<double>(bytes));
 }
 
 /// Returns lines of gradients that no cache holds: vectors are read once from wherever they are, and then, table by
@@ -75,8 +79,8 @@ void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positio
   if (storage_of(table).computes()) return;
   const std::int64_t state = 4 * state_per_row(table.optimizer.kind, columns);
   add(to, Term::update_line,
-      looked.far.update * lines_of(storage_of(table).row_bytes(table, columns)) +
-          (state > 0 ? looked.far.state * lines_of(state) : 0.0));
+      looked.far.update * lines_of_row(storage_of(table).row_bytes(table, columns)) +
+          (state > 0 ? looked.far.state * lines_of_row(state) : 0.0));
 }
 
 void TableSums::add_positions(RankWork& to, double positions) const {

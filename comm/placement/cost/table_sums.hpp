@@ -74,6 +74,8 @@ class TableSums {
  private:
   /// Returns what the gradient of an id takes in arrays of all ids, where a feature pools by max.
   double bytes_of_max_gradient() const;
+  /// Returns the lines of a random row, as many more as rows of that size are slower than the machine's lines.
+  double lines_of_row(std::int64_t bytes) const;
   double far_gradient_lines(double positions, double vectors, std::int64_t columns) const;
 };
 

@@ -40,7 +40,8 @@ double of_rank(const StepContext& step, const Price& inside, const Price& betwee
 ExchangePrice price_from_start(const StepContext& step, const MachineModel& machine) {
   const ExchangeShape& shape = shape_of(step.exchange);
   if (shape.forwards || shape.chooses || step.at_home || step.ranks == 1) return {};
-  const auto& [inside, between] = machine.exchange(step.exchange);
+  const MessageCost &inside = machine.exchange(step.exchange).inside,
+                    &between = machine.exchange(step.exchange).between;
   const double first_inside = least_seconds(inside), first_between = least_seconds(between);
   const double slope = of_rank(step, least_slope(inside, first_inside), least_slope(between, first_between));
   return {of_rank(step, first_inside, first_between), slope, slope};
@@ -49,7 +50,8 @@ ExchangePrice price_from_start(const StepContext& step, const MachineModel& mach
 ExchangePrice price_per_byte(const StepContext& step, const MachineModel& machine) {
   const ExchangeShape& shape = shape_of(step.exchange);
   if (shape.chooses || step.at_home || step.ranks == 1) return {};
-  const auto& [inside, between] = machine.exchange(step.exchange);
+  const MessageCost &inside = machine.exchange(step.exchange).inside,
+                    &between = machine.exchange(step.exchange).between;
   const double slope_inside = least_slope(inside, 0.0), slope_between = least_slope(between, 0.0);
   const RankLayout layout = step.layout();
   const MessagesOfRank messages = messages_of(step.exchange, layout);

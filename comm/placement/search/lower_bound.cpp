@@ -159,9 +159,10 @@ LowerBound lower_bound(const SearchProblem& problem) {
   const Bound large(problem, price_per_byte(problem.step(), problem.machine()));
   LowerBound bound = larger(small.of_total(), large.of_total());
   bound.seconds = std::max({bound.seconds, small.largest_item(), large.largest_item()});
-  // Groups hide the shorter of computing and travelling, but for the first group's.
+  // Groups hide the shorter of computing and travelling, but for the first group's. Where phases overlap, a step takes
+  // at least as long as its busiest resource.
   const auto groups = static_cast<double>(std::max<std::int64_t>(problem.step().groups, 1));
-  bound.seconds *= 0.5 + 0.5 / groups;
+  bound.seconds *= problem.machine().software.overlaps.any() ? 1.0 / step_resources.size() : 0.5 + 0.5 / groups;
   return bound;
 }
 

@@ -26,12 +26,12 @@ StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
     : step_(step), machine_(machine), layout_(step.layout()) {
   const ExchangeCost& cost = machine.exchange(step.exchange);
   const bool even = layout_.nodes() == 1 || layout_.ranks % layout_.per_node == 0;
-  follows_from_busiest_ =
-      sends_directly(step.exchange) && even && never_falls(cost.inside) && never_falls(cost.between);
+  follows_from_busiest_ = sends_directly(step.exchange) && even && machine.switch_ranks == 0 &&
+                          never_falls(cost.inside) && never_falls(cost.between);
+  latency_ = latency_seconds(layout_, machine, step.exchange);
   at_home_ = at_home_seconds(step, machine);
   always_ = compute_seconds(machine, finished_counts(step, RankWork{}));
-  always_[index_of(Phase::dense)] =
-      machine.flops > 0.0 ? step.dense_flops * static_cast<double>(step.samples()) / machine.flops : 0.0;
+  always_[index_of(Phase::dense)] = dense_seconds(step, machine);
 }
 
 double StepSeconds::sending(double bytes) const {
@@ -57,11 +57,12 @@ RankCosts StepSeconds::costs(const RankSums& sums) const {
 bool StepSeconds::has_nodes() const { return machine_.node_bytes_per_second > 0.0 && layout_.nodes() > 1; }
 
 double StepSeconds::exchange(double sending, std::span<const double> node_bytes) const {
-  if (!has_nodes()) return sending;
+  if (sending <= 0.0) return 0.0;
+  if (!has_nodes()) return groups() * latency_ + sending;
   const double all = std::accumulate(node_bytes.begin(), node_bytes.end(), 0.0), own = layout_.per_node;
   const auto [least, most] = std::ranges::minmax(node_bytes);
-  return std::max(sending,
-                  std::max(most * (layout_.ranks - own), (all - least) * own) / machine_.node_bytes_per_second);
+  return groups() * latency_ + std::max(sending, std::max(most * (layout_.ranks - own), (all - least) * own) /
+                                                     machine_.node_bytes_per_second);
 }
 
 double StepSeconds::exchange(std::span<const double> bytes) const {
@@ -85,7 +86,7 @@ double StepSeconds::step(const RankCosts& most, const std::array<double, exchang
   for (std::size_t w = 0; w < exchange_phases; ++w)
     travelling[index_of(exchanged_phases[w])] += w > 0 && step_.at_home ? at_home_ : exchanges[w];
   travelling[index_of(Phase::update)] += row_sum_seconds(step_, machine_, most[RankCosts::row_sums]);
-  return overlapped_seconds(step_, computing, travelling);
+  return step_path(step_, machine_, computing, travelling).seconds;
 }
 
 }  // namespace shardmark::placement

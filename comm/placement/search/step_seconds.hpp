@@ -64,6 +64,7 @@ class StepSeconds {
   const MachineModel& machine_;
   RankLayout layout_;
   bool follows_from_busiest_ = false;
+  double latency_ = 0.0;                      ///< latency_seconds() of a group's exchange
   double at_home_ = 0.0;                      ///< at_home_seconds()
   std::array<double, phase_count> always_{};  ///< seconds that ranks compute without tables
   mutable StepTotals last_{.pools = -1};      ///< what shared() was asked before, and answered

@@ -74,6 +74,43 @@ TEST(ExchangeTime, RanksOfANodeShareItsLink) {
   EXPECT_EQ(exchange_seconds(layout, machine, "linear", alike(layout, 1e6)), free);
 }
 
+TEST(ExchangeTime, MessagesOfARoundShareItsLatency) {
+  const RankLayout layout{8, 4};
+  MachineModel machine = cluster();
+  const auto more = [&](std::string_view exchange, const RankLayout& of) {
+    ExchangeCost& cost = machine.exchanges["mpi_alltoallv"];
+    cost.call = cost.inside_round = cost.between_round = 0.0;
+    const double before = exchange_seconds(of, machine, exchange, alike(of, 500));
+    cost.call = 100e-6;
+    cost.inside_round = 10e-6;
+    cost.between_round = 1e-6;
+    return 1e6 * (exchange_seconds(of, machine, exchange, alike(of, 500)) - before);
+  };
+  EXPECT_NEAR(more("mpi_alltoallv", layout), 101, 1e-6);
+  EXPECT_NEAR(more("linear", {4, 4}), 110, 1e-6);
+  EXPECT_NEAR(more("linear", {1024, 8}), 101, 1e-6);  // however many peers there are
+  EXPECT_NEAR(more("pairwise", layout), 100 + 3 * 10 + 4 * 1, 1e-6);
+  EXPECT_NEAR(more("linear_throttled:2", {8, 8}), 100 + 3.5 * 10, 1e-6);
+  EXPECT_NEAR(more("chunked:4", layout), 401, 1e-6);
+  EXPECT_NEAR(more("bruck:2", layout), 103, 1e-6);
+  EXPECT_NEAR(more("node_aware", layout), 211, 1e-6);
+  EXPECT_NEAR(more("node_aware", {4, 1}), 101, 1e-6);
+  EXPECT_NEAR(more("node_leader:1", layout), 321, 1e-6);
+  EXPECT_EQ(exchange_seconds(layout, machine, "linear", alike(layout, 0)), 0);
+}
+
+TEST(ExchangeTime, RanksOfASwitchShareItsLink) {
+  MachineModel machine = cluster();
+  machine.switch_ranks = 4;
+  machine.switch_bytes_per_second = 1e9;
+  const std::vector<double> one{4e6, 0, 0, 0, 0, 0};
+  EXPECT_NEAR(exchange_seconds({8, 8}, machine, "linear", alike({8, 8}, 1e6)), 16e6 / 1e9, 1e-9);
+  EXPECT_NEAR(exchange_seconds({6, 6}, machine, "linear", one), 5 * (1e-6 + 4e-3), 1e-9);  // its own link is slower
+  machine.switch_bytes_per_second = 1e8;
+  EXPECT_NEAR(exchange_seconds({6, 6}, machine, "linear", one), 2 * 4e6 / 1e8, 1e-9);
+  EXPECT_NEAR(exchange_seconds({4, 4}, machine, "linear", alike({4, 4}, 1e6)), 3 * (1e-6 + 1e-3), 1e-9);
+}
+
 TEST(ExchangeTime, OfRailsAndOfNodesAlone) {
   const RankLayout layout{8, 4};
   EXPECT_NEAR(node_exchange_seconds(layout, cluster(), "linear", alike(layout, 500)), 3 * 1.5e-6, 1e-12);
@@ -84,6 +121,11 @@ TEST(AllReduceTime, IsARingOfLargeVectorsAndATreeOfSmallOnes) {
   EXPECT_NEAR(all_reduce_seconds({4, 4}, cluster(), 4e6), 6 * (1e-6 + 1e6 * 1e-9), 1e-9);
   EXPECT_NEAR(all_reduce_seconds({64, 64}, cluster(), 4), 12 * (1e-6 + 4e-9), 1e-9);
   EXPECT_EQ(all_reduce_seconds({1, 1}, cluster(), 4e6), 0);
+  MachineModel trees = cluster();
+  trees.all_reduce_by_trees = true;
+  trees.all_reduce_call = 5e-6;
+  // Latencies of a ring inside nodes of 4 and of a tree over 16 of them; the bytes inside take longer.
+  EXPECT_NEAR(all_reduce_seconds({64, 4}, trees, 4e6), 5e-6 + 6 * 1e-6 + 8 * 10e-6 + 6 * 1e6 * 1e-9, 1e-9);
 }
 
 }  // namespace

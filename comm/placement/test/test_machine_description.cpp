@@ -53,6 +53,18 @@ TEST(MachineDescription, TwiceTheCoresHalveWhatCoresBound) {
   EXPECT_NE(machine.source.find("; with 64 cores a rank"), std::string::npos) << machine.source;
 }
 
+TEST(MachineDescription, ALatencyIsThatOfARoundWhereTheMachineHasRounds) {
+  const MachineModel like = named_machine("hgx-h100+hugectr-mlperf-2024");
+  const ExchangeCost& before = like.exchange(library_exchange);
+  const MachineModel machine = described_machine(like, {.links = NodeLinks{8, 50e9}, .latency = 7e-6}).machine;
+  const ExchangeCost& after = machine.exchange(library_exchange);
+  EXPECT_EQ(after.between_round, 7e-6);
+  EXPECT_EQ(after.between.seconds(0.0), before.between.seconds(0.0));
+  EXPECT_EQ(machine.all_reduce_between.seconds(0.0), 7e-6);
+  EXPECT_EQ(described_machine(like, {.links = NodeLinks{8, 50e9}}).machine.all_reduce_between.seconds(0.0),
+            like.all_reduce_between.seconds(0.0));
+}
+
 TEST(MachineDescription, LinksCarryNineTenthsAndBeginWithTheLatency) {
   const auto [machine, rules] = described_machine(
       described_cluster(), {.links = NodeLinks{4, 25e9}, .latency = 1e-6, .ranks_per_node = 8, .memory = 80e9});

@@ -36,6 +36,23 @@ void expect_predicted(const SearchState& state, const SearchWorkload& workload) 
     EXPECT_NEAR(state.costs(rank)[RankCosts::memory], predicted.memory[static_cast<std::size_t>(rank)], 1.0);
 }
 
+/// Returns the described cluster with all that a machine of parts has besides; switches: of two ranks each.
+MachineModel overlapping_cluster(bool switches) {
+  MachineModel machine = described_cluster();
+  ExchangeCost& cost = machine.exchanges.begin()->second;
+  cost.call = 1e-5;
+  cost.inside_round = 2e-6;
+  cost.between_round = 5e-6;
+  machine.all_reduce_call = 1e-5;
+  machine.all_reduce_by_trees = true;
+  machine.software.overlaps.set();
+  machine.software.gradient_bytes = 2;
+  machine.row_shares = {{64, 0.3}, {512, 0.6}};
+  machine.switch_ranks = switches ? 2 : 0;
+  machine.switch_bytes_per_second = 1e9;
+  return machine;
+}
+
 struct Cluster {
   int ranks, per_node;
   std::string exchange;
@@ -43,7 +60,8 @@ struct Cluster {
 
 TEST(SearchState, changes_are_priced_as_the_whole_plan_would_be) {
   const std::vector<Cluster> clusters{{4, 4, "mpi_alltoallv"}, {8, 2, "mpi_alltoallv"}, {7, 3, "pairwise"},
-                                      {6, 2, "node_aware"},    {8, 8, "bruck"},         {1, 1, "mpi_alltoallv"}};
+                                      {6, 2, "node_aware"},    {8, 8, "bruck"},         {1, 1, "mpi_alltoallv"},
+                                      {6, 6, "linear"}};
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
     std::mt19937_64 random(seed);
     const Cluster& cluster = clusters[seed % clusters.size()];
@@ -55,11 +73,12 @@ TEST(SearchState, changes_are_priced_as_the_whole_plan_would_be) {
     requested.movement.transfer = transfers[seed % transfers.size()].value;
     requested.movement.dedup = Dedup::local;
     requested.movement.replicated_gradients = seed % 5 == 0 ? ReplicatedGradients::rows : ReplicatedGradients::dense;
+    const MachineModel machine = seed % 2 == 0 ? described_cluster() : overlapping_cluster(seed % 4 == 1);
     StepContext step =
-        settled(requested, described_cluster(),
+        settled(requested, machine,
                 workload.plan(cluster.ranks, std::vector(5, TablePlacement{.data_parallel = true, .shards = {}})));
     step.nodes = Nodes::alone(cluster.ranks);  // as the search has it
-    const SearchProblem problem(step, described_cluster(), 4e6, all_families);
+    const SearchProblem problem(step, machine, 4e6, all_families);
     std::vector<Placed> placed;
     for (std::int64_t t = 0; t < problem.tables(); ++t) placed.push_back(any_place(problem, t, random));
     SearchState state(problem, placed);

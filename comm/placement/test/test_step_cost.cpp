@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <random>
+
 #include "comm/placement/cost/step_cost.hpp"
 #include "comm/placement/planner.hpp"
 
@@ -191,6 +194,57 @@ TEST(StepCost, GroupsHideTheShorterOfComputingAndTravelling) {
   const double overlapped = predict_step(step, machine, plan).seconds;
   EXPECT_LT(overlapped, alone);
   EXPECT_GT(overlapped, alone / 2);
+}
+
+TEST(StepPath, OfPhasesThatDoNotOverlapIsTheirSum) {
+  const OneTable one;
+  StepContext step = one.step(2);
+  std::array<double, phase_count> computing{1, 2, 3, 60, 5, 6}, exchanging{10, 0, 30, 40, 50, 70};
+  MachineModel machine;
+  const StepPath path = step_path(step, machine, computing, exchanging);
+  EXPECT_DOUBLE_EQ(path.seconds, 77 + 200);
+  double critical = 0.0;
+  for (std::size_t p = 0; p < path.count; ++p) critical += path.parts[p].critical ? path.parts[p].seconds : 0.0;
+  EXPECT_DOUBLE_EQ(critical, path.seconds);
+  step.groups = 4;  // forward 40 s of exchanges hide 6 s, backward 120 s hide 11 s, but for those of one group
+  EXPECT_DOUBLE_EQ(step_path(step, machine, computing, exchanging).seconds, 40 + 6 / 4.0 + 100 + 120 + 11 / 4.0);
+}
+
+TEST(StepPath, LeavesOutWhatTheSoftwareOverlaps) {
+  const OneTable one;
+  const StepContext step = one.step(2);
+  const std::array<double, phase_count> computing{1, 2, 3, 60, 5, 6}, exchanging{10, 0, 30, 40, 50, 70};
+  const auto with = [&](std::initializer_list<Overlap> which) {
+    MachineModel machine;
+    for (const Overlap overlap : which) machine.software.overlaps.set(index_of(overlap));
+    return step_path(step, machine, computing, exchanging);
+  };
+  const double alone = with({}).seconds;
+  EXPECT_DOUBLE_EQ(with({Overlap::input}).seconds, alone - 11);
+  EXPECT_DOUBLE_EQ(with({Overlap::weights}).seconds, alone - 20);  // a third of 60 while gradients travel for 50
+  // Links are busy with gradients, sums and replicated rows, of which only these must end before rows are updated.
+  EXPECT_DOUBLE_EQ(with({Overlap::sums}).seconds, alone);
+  EXPECT_DOUBLE_EQ(with({Overlap::sums, Overlap::replicas}).seconds, alone - 6);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    std::array<double, phase_count> computes{}, exchanges{};
+    for (double& each : computes) each = static_cast<double>(random() % 100);
+    for (double& each : exchanges) each = static_cast<double>(random() % 100);
+    exchanges[index_of(Phase::lookup)] = 0;  // nothing travels
+    MachineModel machine;
+    double before = step_path(step, machine, computes, exchanges).seconds;
+    for (const auto& overlap : overlaps) {
+      machine.software.overlaps.set(index_of(overlap.value));
+      const StepPath path = step_path(step, machine, computes, exchanges);
+      EXPECT_LE(path.seconds, before * (1 + 1e-12)) << overlap.name << ", seed " << seed;
+      EXPECT_GE(path.seconds * (1 + 1e-12), std::accumulate(computes.begin(), computes.end(), 0.0));
+      EXPECT_GE(path.seconds * (1 + 1e-12), std::accumulate(exchanges.begin(), exchanges.end(), 0.0));
+      double critical = 0.0;
+      for (std::size_t p = 0; p < path.count; ++p) critical += path.parts[p].critical ? path.parts[p].seconds : 0.0;
+      EXPECT_NEAR(critical, path.seconds, 1e-9 * path.seconds);
+      before = path.seconds;
+    }
+  }
 }
 
 TEST(StepCost, OfHotRowsIsThatOfCopiesAndOfTheRest) {

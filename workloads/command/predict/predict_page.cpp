@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "results/table/layout.hpp"
@@ -171,14 +172,75 @@ std::string answer(const PredictedCases& cases, std::span<const PredictedPlan> p
                           cases.machine.memory_per_rank / 1e9);
     sentences.push_back(std::move(text));
   }
-  sentences.push_back(results::usual_error(cases.machine.measured, between_hosts));
+  const auto kind = !cases.machine.measured ? cases.machine.software.name.empty() ? results::MachineKind::described
+                                                                                  : results::MachineKind::of_parts
+                    : between_hosts         ? results::MachineKind::calibrated_between_hosts
+                                            : results::MachineKind::calibrated_one_node;
+  sentences.push_back(results::usual_error(kind));
   std::string text;
   for (const std::string& sentence : sentences)
     text += results::wrapped(sentence, text.empty() ? "ANSWER: " : "  ", "    ", 120);
   return text;
 }
 
+/// Returns "update.line 61 %, update.step 12 %": the terms of a phase that take most, with their shares of it.
+std::string largest_terms(const placement::StepPrediction& step, Phase phase) {
+  constexpr std::size_t shown = 3;
+  constexpr double least = 0.05;
+  std::vector<std::pair<double, std::string_view>> found;
+  double all = 0.0;
+  for (std::size_t t = 0; t < placement::terms.size(); ++t) {
+    if (placement::terms[t].phase != phase) continue;
+    all += step.terms[t];
+    found.emplace_back(step.terms[t], placement::terms[t].name);
+  }
+  std::ranges::sort(found, std::greater{});
+  std::string text;
+  for (std::size_t t = 0; t < std::min(shown, found.size()) && found[t].first > least * all; ++t)
+    text += fmt::format("{}{} {:.0f} %", t == 0 ? "" : ", ", found[t].second, 100.0 * found[t].first / all);
+  return text;
+}
+
+Json path_json(const placement::StepPath& path) {
+  Json parts = Json::array();
+  for (std::size_t p = 0; p < path.count; ++p) {
+    const placement::StepPart& part = path.parts[p];
+    parts.push_back({{"part", part.name},
+                     {"phase", name_of(part.phase)},
+                     {"resource", placement::step_resources[index_of(part.resource)].name},
+                     {"begin_ms", 1e3 * part.begin},
+                     {"ms", 1e3 * part.seconds},
+                     {"critical", part.critical}});
+  }
+  return parts;
+}
+
 }  // namespace
+
+std::string explanation(std::span<const PredictedPlan> predicted) {
+  std::string text;
+  for (const PredictedPlan& plan : predicted) {
+    if (!plan.predicted()) continue;
+    const placement::StepPath& path = plan.step.path;
+    text += fmt::format(
+        "# {} on {} ranks, {:.4g} ms: * are on the critical path\n"
+        "    begin ms       ms share %  {:<27} {:<11} {:<14} terms\n",
+        plan.plan, plan.ranks, 1e3 * path.seconds, "part", "phase", "on");
+    for (std::size_t p = 0; p < path.count; ++p) {
+      const placement::StepPart& part = path.parts[p];
+      if (part.seconds <= 0.0) continue;
+      const bool computes = part.resource == placement::Resource::compute;
+      std::string line =
+          fmt::format("  {} {:>8.4g} {:>8.4g} {:>7.1f}  {:<27} {:<11} {:<14} {}", part.critical ? '*' : ' ',
+                      1e3 * part.begin, 1e3 * part.seconds, 100.0 * part.seconds / path.seconds, part.name,
+                      name_of(part.phase), placement::step_resources[index_of(part.resource)].name,
+                      computes ? largest_terms(plan.step, part.phase) : "");
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
+    }
+  }
+  return text;
+}
 
 Json phases_json(const placement::StepPrediction& step) {
   Json phases;
@@ -225,6 +287,7 @@ std::string predictions_json(const PredictedCases& cases, std::span<const Predic
     each["speedup"] = speedup(plan, predicted);
     each["bound"] = {{"phase", name_of(plan.bound.phase)}, {"by", plan.bound.by}};
     each["phases"] = phases_json(plan.step);
+    each["path"] = path_json(plan.step.path);
     each["sent_bytes_max"] = most_sent(plan);
     each["memory_bytes_max"] = plan.memory;
     each["fullest_rank"] = plan.fullest_rank;

@@ -16,6 +16,10 @@ std::string predictions_text(const PredictedCases& cases, std::span<const Predic
 std::string predictions_json(const PredictedCases& cases, std::span<const PredictedPlan> predicted);
 std::string predictions_csv(const PredictedCases& cases, std::span<const PredictedPlan> predicted);
 
+/// Returns for each predicted plan the parts of its step in their order: seconds, share of the step, whether they are
+/// on the critical path, and the largest terms of what is computed.
+std::string explanation(std::span<const PredictedPlan> predicted);
+
 /// Returns {"ms", "exchange_ms", "mean_ms", "least_ms", "slowest_rank"} of each phase, by its name.
 nlohmann::ordered_json phases_json(const placement::StepPrediction& step);
 

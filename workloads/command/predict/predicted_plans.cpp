@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "comm/placement/cost/machine_file.hpp"
+#include "comm/placement/cost/without_term.hpp"
 #include "comm/placement/idle_ranks.hpp"
 #include "comm/placement/memory_fit.hpp"
 #include "comm/placement/named_plan.hpp"
@@ -16,6 +17,7 @@
 #include "workloads/batches/workload_statistics.hpp"
 #include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/placement_inputs.hpp"
+#include "workloads/command/machine_options.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -104,6 +106,19 @@ PredictedCases cases_with(RunOptions options, const std::vector<GivenOption>& gi
   cases.options = with_storage(std::move(options), config.front().storage);
   cases.config = config.front();
   return cases;
+}
+
+std::vector<GivenOption> options_of(const placement::Software& software) {
+  std::vector<GivenOption> given;
+  for (const std::string& text : software.options) given.push_back(given_setting(text));
+  return given;
+}
+
+placement::MachineModel without_all(placement::MachineModel machine, std::span<const std::string> names) {
+  for (const std::string& name : names)
+    machine = option_value("--without", name,
+                           [&](const std::string& text) { return placement::without(std::move(machine), text); });
+  return machine;
 }
 
 std::string Bound::text() const { return fmt::format("{}, {}", name_of(phase), by); }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,12 @@ struct PredictedCases {
   /// The samples of a step of so many of `ranks`. Throws InputError where 64 bits do not count them.
   std::int64_t batch(Scaling scaling, int on) const;
 };
+
+/// Returns the options that a case has where this software runs it, unless it says otherwise.
+std::vector<GivenOption> options_of(const placement::Software& software);
+
+/// Returns the machine without these terms and parts of the model (without_term.hpp).
+placement::MachineModel without_all(placement::MachineModel machine, std::span<const std::string> names);
 
 /// Returns what the given options make of the workload of `options`: one case, without plans, ranks and machine. Throws
 /// InputError as set_options() does.

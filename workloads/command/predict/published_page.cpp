@@ -34,17 +34,20 @@ RunTime run_time(const PublishedStep& step, const placement::StepPrediction& pre
           .dense = dense.seconds + step.evaluations * (dense.seconds - dense.exchange) / 3};
 }
 
-/// Returns the case of the step on its ranks, without its machine; `given` replaces the options that it ran with.
-PredictedCases cases_of_step(const Workload& workload, const PublishedStep& step, std::span<const GivenOption> given) {
+/// Returns the case of the step on its ranks and machine; `given` replaces the options that it ran with, which replace
+/// those of the machine's software.
+PredictedCases cases_of_step(const Workload& workload, const PublishedStep& step, std::span<const GivenOption> given,
+                             const placement::MachineModel& machine) {
   RunOptions options;
   options.workload = workload;
   if (workload.dense) options.dense.kind = workload.dense->kind;
-  std::vector<GivenOption> all;
+  std::vector<GivenOption> all = options_of(machine.software);
   for (const std::string& text : step.settings) all.push_back(given_setting(text));
   all.insert(all.end(), given.begin(), given.end());
   PredictedCases cases = cases_with(std::move(options), all);
   cases.plans = {step.plan};
   cases.ranks = {step.ranks};
+  cases.machine = machine;
   return cases;
 }
 
@@ -83,7 +86,8 @@ std::string mean_error(std::span<const PublishedStep> steps, std::span<const Run
 
 }  // namespace
 
-std::string published_text(const Workload& workload, std::span<const GivenOption> given) {
+std::string published_text(const Workload& workload, std::span<const GivenOption> given,
+                           std::span<const std::string> without) {
   const auto& steps = workload.published_steps;
   if (steps.empty()) throw InputError(workload.name + ": nothing was published of it that we know");
   const Widths widths(steps);
@@ -95,8 +99,8 @@ std::string published_text(const Workload& workload, std::span<const GivenOption
       "predicted ms", "error %", "embeddings ms", "dense ms", "share %", "held out");
   std::vector<RunTime> runs;
   for (const PublishedStep& step : steps) {
-    PredictedCases cases = cases_of_step(workload, step, given);
-    cases.machine = placement::named_machine(step.machine);
+    const PredictedCases cases =
+        cases_of_step(workload, step, given, without_all(placement::named_machine(step.machine), without));
     runs.push_back(run_time(step, predict_plans(cases).front().step));
     text += line(step, runs.back(), widths);
   }
@@ -134,13 +138,14 @@ auto of_key(const std::string& file, std::size_t step, const char* key, Part&& p
 }
 
 PublishedPrediction predicted_of(const std::string& file, std::size_t number, const PublishedCase& one,
-                                 std::span<const GivenOption> given) {
+                                 std::span<const GivenOption> given, std::span<const std::string> without) {
   const PublishedStep& step = one.step;
   if (step.machine.empty()) return {&one};
   Workload workload = of_key(file, number, "workload", [&] { return load_workload(one.workload); });
   workload.global_batch = one.global_batch.value_or(workload.global_batch);
-  PredictedCases cases = of_key(file, number, "set", [&] { return cases_of_step(workload, step, given); });
-  cases.machine = of_key(file, number, "machine", [&] { return placement::named_machine(step.machine); });
+  const auto machine = of_key(file, number, "machine", [&] { return placement::named_machine(step.machine); });
+  const auto judged = without_all(machine, without);
+  PredictedCases cases = of_key(file, number, "set", [&] { return cases_of_step(workload, step, given, judged); });
   if (one.nodes) cases.machine.ranks_per_node = step.ranks / *one.nodes;
   const PredictedPlan plan = of_key(file, number, "plan", [&] { return predict_plans(cases).front(); });
   return {&one, results::PredictedTime{run_time(step, plan.step).ms(), step.ms}, plan.missing <= 0.0};
@@ -237,11 +242,12 @@ std::string quality_table(std::span<const PublishedPrediction> predictions) {
 
 }  // namespace
 
-std::string published_file_text(const std::string& name_or_file, std::span<const GivenOption> given) {
+std::string published_file_text(const std::string& name_or_file, std::span<const GivenOption> given,
+                                std::span<const std::string> without) {
   const PublishedFile file = load_published(name_or_file);
   std::vector<PublishedPrediction> predictions;
   for (std::size_t s = 0; s < file.steps.size(); ++s)
-    predictions.push_back(predicted_of(name_or_file, s, file.steps[s], given));
+    predictions.push_back(predicted_of(name_or_file, s, file.steps[s], given, without));
   const auto line = [](const std::string& text) {
     return text.empty() ? "" : fmt::format("# {}\n", results::plain(text));
   };

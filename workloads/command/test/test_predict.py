@@ -230,6 +230,25 @@ class Predict(ProgramTest):
         self.refuses_serial(["predict", "hugectr-dlrm", "--published", "--register", self.new_path()], "--register", "excludes", "--published")
         self.refuses_serial(["predict", "criteo-kaggle", "--within", "2", "--register", self.new_path()], "--within 2: neither a percentage")
 
+    def test_the_critical_path_is_explained(self):
+        given = ["criteo-kaggle", "--ranks", "8", "--plan", "table_wise", "--machine"]
+        case, = self.cases(*given, "cpu-100g")
+        self.assertAlmostEqual(sum(part["ms"] for part in case["path"]), case["step_ms"], 6)  # nothing overlaps
+        self.assertTrue(all(part["critical"] for part in case["path"] if part["ms"] > 0))
+        case, = self.cases(*given, "hgx-a100+hugectr-mlperf-2021", "--dense", "dlrm")
+        path = case["path"]
+        self.assertAlmostEqual(sum(part["ms"] for part in path if part["critical"]), case["step_ms"], 6)
+        self.assertLess(case["step_ms"], sum(part["ms"] for part in path) * 0.999)
+        page = self.predict(*given, "hgx-a100+hugectr-mlperf-2021", "--dense", "dlrm", "--explain")
+        self.assertIn("wire_forward fp16", page)  # as the software has it
+        self.assertRegex(" ".join(page.split()), r"hardware and software are usually \d+ % off: of 32 published steps")
+        self.assertRegex(page, r"(?m)^  \* .* rows are updated +update +compute +update\.\S+ \d+ %")
+        without, = self.cases(*given, "hgx-a100+hugectr-mlperf-2021", "--dense", "dlrm", "--without", "overlaps")
+        self.assertAlmostEqual(without["step_ms"], sum(part["ms"] for part in path), 6)
+        listed = self.succeeds(self.serial("list", "machines")).out
+        for name in ("cpu-100g", "Hardware:\n", "hgx-h100", "Software:\n", "hugectr-mlperf-2024"):
+            self.assertIn(name, listed)
+
     def test_steps_that_nobody_published_are_refused(self):
         self.refuses_serial(["predict", "criteo-kaggle", "--published"], "nothing was published")
         for option, value in (("--links", "200Gb/s"), ("--latency", "2us"), ("--ranks-per-node", 4), ("--memory", "80GB")):
@@ -239,6 +258,11 @@ class Predict(ProgramTest):
         predict = ["predict", "criteo-kaggle"]
         self.refuses_serial([*predict, "--machine", "dgx-9000"], "unknown machine 'dgx-9000'", "dgx-a100")
         self.refuses_serial([*predict, "--machine", "nosuch.json"], "nosuch.json: cannot be read")
+        self.refuses_serial([*predict, "--machine", "hgx-h100"], 'hgx-h100: "software" is missing', "hgx-h100+")
+        self.refuses_serial([*predict, "--machine", "hgx-h100+hugectr"], "unknown software 'hugectr'", "hugectr-mlperf-2024")
+        self.refuses_serial([*predict, "--machine", "a100-pcie+hugectr-mlperf-2021", "--ranks", "16", "--plan", "table_wise"],
+                            "machine a100-pcie+hugectr-mlperf-2021: it is of one node", '"between"')
+        self.refuses_serial([*predict, "--without", "update.rows"], "--without: unknown term", "did you mean 'update.row'")
         self.refuses_serial([*predict, "--plan", "tabel_wise"], "did you mean 'table_wise'")
         self.refuses_serial([*predict, "--ranks", "0"], "--ranks")
         self.refuses_serial(["predict", "fbtt", "--dense", "mlp"], "describes no layers")

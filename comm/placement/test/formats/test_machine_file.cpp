@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "comm/placement/cost/machine_file.hpp"
+#include "comm/placement/cost/machine_parts.hpp"
+#include "comm/placement/cost/without_term.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark::placement {
@@ -62,6 +65,11 @@ TEST(MachineFile, RefusesWhatIsMissingOrAbsurd) {
       {"/all_reduce/between", {{0, -1e-6}}, "all_reduce.between", ">= 0"},
       {"/measured", "yes", "measured", "true or false"},
       {"/bytes_per_second/gather", 0.0, "bytes_per_second.gather", "above 0"},
+      {"/software", {{"name", "x"}, {"date", "2026-11"}}, "software.gradient_bytes", "missing"},
+      {"/row_shares", {{64, 0.5}, {128, 0.4}}, "row_shares", "falls from 0.5 to 0.4 at 128 bytes"},
+      {"/switch", {{"ranks", 0}, {"bytes_per_second", 1e9}}, "switch.ranks", "whole"},
+      {"/format", hardware_format, "software", "HARDWARE+SOFTWARE"},
+      {"/format", software_format, "flops", "HARDWARE+SOFTWARE"},
   };
   for (const Bad& bad : all) {
     const std::string said = with(bad.pointer, bad.value);
@@ -100,6 +108,82 @@ TEST(MachineFile, HoldsWhatAutoPicksFrom) {
   EXPECT_NE(with("/auto/cells", 1).find("\"auto.cells\" must be a list"), std::string::npos);
   EXPECT_NE(with("/auto/cells/1/skewed", 1).find("\"auto.cells[1].skewed\" must be true or false"), std::string::npos);
   EXPECT_NE(with("/auto/cells/1/vs_mpi_alltoallv", {{"linear", 1.0}}).find("other exchanges"), std::string::npos);
+}
+
+TEST(MachineParts, OfEveryHardwareAndSoftwareThatIsDescribed) {
+  for (const MachinePart& hardware : described_hardware())
+    for (const MachinePart& software : described_software()) {
+      const std::string name = hardware.name + "+" + software.name;
+      const bool gpu = software.name != "pytorch-mlperf-cpu";
+      const bool xeon = hardware.name.starts_with("cooperlake") || hardware.name.starts_with("spr");
+      if (gpu == xeon) continue;  // processors have no fp16, and nobody runs the other on GPUs
+      const MachineModel machine = named_machine(name);
+      EXPECT_EQ(machine.name, name);
+      EXPECT_EQ(machine_from_json(to_json(machine), "again"), machine) << name;
+      EXPECT_FALSE(machine.software.date.empty()) << name;
+    }
+  const MachineModel machine = named_machine("hgx-a100+hugectr-mlperf-2021");
+  EXPECT_TRUE(machine.software.overlapping(Overlap::input));
+  EXPECT_DOUBLE_EQ(at(machine.seconds, Term::lookup_line), 64 / 2039e9);
+  EXPECT_DOUBLE_EQ(at(machine.seconds, Term::update_value), 4 / machine.stream_bytes_per_second);
+  const double least = machine.row_shares.front().share, most = machine.row_shares.back().share;
+  EXPECT_DOUBLE_EQ(machine.row_share(1), least);
+  EXPECT_DOUBLE_EQ(machine.row_share((64 + 512) / 2.0), (least + most) / 2);
+  EXPECT_DOUBLE_EQ(machine.row_share(4096), most);
+  EXPECT_NO_THROW(require_known(machine, 2));
+  EXPECT_THROW(require_known(named_machine("a100-pcie+hugectr-mlperf-2021"), 2), InputError);
+}
+
+TEST(MachineParts, RefusesWhatIsMissingOrAbsurd) {
+  const std::string file = testing::TempDir() + "part.json";
+  const auto refused = [&](bool hardware, const std::string& pointer, const nlohmann::ordered_json& value) {
+    nlohmann::ordered_json part =
+        hardware ? nlohmann::ordered_json::parse(R"({"format": "shardmark-hardware/1", "name": "h", "source": "s",
+      "ranks_per_node": 8, "memory_per_rank": 1e9, "cache_per_rank": 1e6, "memory_bytes_per_second": 1e9,
+      "flops": {"fp32": 1e9, "fp16": 1e9}, "inside": {"bytes_per_second": 1e9}})")
+                 : nlohmann::ordered_json::parse(R"({"format": "shardmark-software/1", "name": "s", "date": "d",
+      "source": "s", "overlaps": [], "dense": {"format": "fp16", "flops_share": 0.5, "gradient_bytes": 2},
+      "memory_share": 0.5, "row_shares": [[64, 0.5]], "launch": {"seconds": 1e-6, "input_dist": 1, "lookup": 1,
+      "output_dist": 1, "dense": 1, "grad_dist": 1, "update": 1}, "links": {"call": 1e-6,
+      "inside": {"share": 1}, "between": {"share": 1}}})");
+    if (!pointer.empty()) part[nlohmann::ordered_json::json_pointer(pointer)] = value;
+    std::ofstream(file) << part;
+    try {
+      named_machine(hardware ? file + "+hugectr-mlperf-2021" : "hgx-a100+" + file);
+    } catch (const InputError& error) {
+      const std::string said = error.what();
+      return said.starts_with(file + ": ") ? said.substr(file.size() + 2) : said;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused(true, "", {}), "");
+  EXPECT_EQ(refused(false, "", {}), "");
+  EXPECT_TRUE(refused(true, "/memory_per_rnk", 1).starts_with("\"memory_per_rnk\" is no key here; did you mean"));
+  EXPECT_EQ(refused(true, "/flops", {{"fp32", 1e9}}), "\"flops.fp16\" is missing: hugectr-mlperf-2021 computes in it");
+  EXPECT_TRUE(
+      refused(true, "/inside/switch", {{"ranks", 4}}).starts_with("\"inside.switch.bytes_per_second\" is missing"));
+  EXPECT_TRUE(refused(true, "/format", "x").starts_with("\"format\" is \"x\", not \"shardmark-hardware/1\""));
+  EXPECT_TRUE(
+      refused(false, "/overlaps", {"inputs"}).starts_with("\"overlaps\" unknown overlap 'inputs'; did you mean"));
+  EXPECT_TRUE(
+      refused(false, "/row_shares", {{512, 0.5}, {64, 0.5}}).starts_with("\"row_shares\" 64 bytes come after 512"));
+  EXPECT_TRUE(
+      refused(false, "/row_shares", {{64, 0.5}, {512, 0.4}}).starts_with("\"row_shares\" falls from 0.5 to 0.4"));
+  EXPECT_TRUE(
+      refused(false, "/memory_share", 1.5).starts_with("\"memory_share\" must be a share above 0 and at most 1"));
+  EXPECT_TRUE(
+      refused(false, "/launch/lookups", 1).starts_with("\"launch.lookups\" is no key here; did you mean 'lookup'?"));
+  EXPECT_TRUE(refused(false, "/links/between", {{"round", 1}}).starts_with("\"links.between.share\" is missing"));
+  for (const std::string name : {"hgx-h100", "hugectr-mlperf-2024"}) EXPECT_THROW(named_machine(name), InputError);
+  EXPECT_THROW(named_machine("hgx-h10+hugectr-mlperf-2024"), InputError);
+}
+
+TEST(MachineParts, CanBeLeftOut) {
+  const MachineModel machine = named_machine("hgx-a100+hugectr-mlperf-2021");
+  for (const std::string_view name : droppable())
+    EXPECT_EQ(without(without(machine, std::string(name)), std::string(name)), without(machine, std::string(name)));
+  EXPECT_EQ(at(without(machine, "update.row").seconds, Term::update_row), 0.0);
+  EXPECT_THROW(without(machine, "update.rows"), InputError);
 }
 
 TEST(MachineFile, KnowsWhatItDoesNotKnow) {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "comm/placement/cost/machine_model.hpp"
+
+namespace shardmark::placement {
+
+/// Names a part of the model that is no single term (terms.hpp), and takes it out of a machine.
+struct ModelPart {
+  std::string_view name;
+  std::string_view description;
+  void (*drop)(MachineModel&);
+};
+
+void drop_calls(MachineModel& machine);
+void drop_rounds(MachineModel& machine);
+void drop_launches(MachineModel& machine);
+void drop_overlaps(MachineModel& machine);
+void drop_row_shares(MachineModel& machine);
+void drop_switch(MachineModel& machine);
+void drop_node_limit(MachineModel& machine);
+void drop_trees(MachineModel& machine);
+void drop_narrow_gradients(MachineModel& machine);
+
+inline constexpr std::array model_parts{
+    ModelPart{"calls", "seconds of a call of an exchange or all-reduce", drop_calls},
+    ModelPart{"rounds", "latency that the messages of a round share", drop_rounds},
+    ModelPart{"launches", "what starts phases and dense layers, however few samples there are", drop_launches},
+    ModelPart{"overlaps", "what the software does at the same time", drop_overlaps},
+    ModelPart{"row_shares", "the curve of random rows by their size: all run at full speed", drop_row_shares},
+    ModelPart{"switch", "links that ranks of a node share", drop_switch},
+    ModelPart{"node_limit", "links between nodes that ranks of a node share", drop_node_limit},
+    ModelPart{"trees", "all-reduces by trees between nodes", drop_trees},
+    ModelPart{"narrow_gradients", "gradients that are summed in fewer than 4 bytes", drop_narrow_gradients},
+};
+
+/// Returns the names of all that without() takes out: terms and parts.
+std::vector<std::string_view> droppable();
+
+/// Returns the machine as if a term took no time or a part of the model were not there, to see what it earns. Throws
+/// InputError for a name that is neither.
+MachineModel without(MachineModel machine, const std::string& name);
+
+}  // namespace shardmark::placement
