@@ -2,6 +2,7 @@
 """What results/measured/known_half.json says: how far predictions of published steps are off, and what it would earn to fit the
 constants of their software to the steps of other devices, or to all (scripts/fit-software)."""
 import json
+import textwrap
 
 from measured.text import markdown_table
 
@@ -49,6 +50,9 @@ def sentence(root):
     if not found:
         return None
     every, fitted = found["as_they_stand"]["all"], found["left_out"]["all"]
-    return (f"{every['steps']} published steps of {len(found['as_they_stand']) - 1} devices, by constants fitted to none of them: "
-            f"{every['mape_percent']:.1f} % off on average, {every['within_percent']:.0f} % within {WITHIN} %, {every['signs']} signs right "
-            f"({fitted['mape_percent']:.1f} % where constants are fitted to the other devices). Times {found['notice']}.")
+    worst = max(abs(step["errors"]["as_they_stand"]) for step in found["steps"])
+    return textwrap.fill(
+        f"{every['steps']} published steps of {len(found['as_they_stand']) - 1} devices, by constants fitted to none of them: "
+        f"{every['mape_percent']:.1f} % off on average, {every['within_percent']:.0f} % within {WITHIN} %, the worst {100 * worst:.0f} %, "
+        f"{every['signs']} signs right ({fitted['mape_percent']:.1f} % where constants are fitted to the other devices). Times "
+        f"{found['notice']}.", 118)

@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "comm/placement/builtin_machines.hpp"
 #include "comm/placement/cost/machine_object.hpp"
 #include "comm/placement/cost/machine_parts.hpp"
 #include "comm/placement/exchange_shapes.hpp"
+#include "reference/input_file.hpp"
 #include "reference/json.hpp"
 
 namespace shardmark::placement {
@@ -203,11 +202,10 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
 }
 
 MachineModel read_machine(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream)
+  const auto text = file_text(file);
+  if (!text)
     throw InputError(file + ": cannot be read; name a machine file or a described one (shardmark list machines)");
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  return machine_from_json(parse_json(text, file), file);
+  return machine_from_json(parse_json(*text, file), file);
 }
 
 std::vector<std::string> described_machines() {

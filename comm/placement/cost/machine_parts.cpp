@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/cost/machine_parts.hpp"
 
-#include <fstream>
-#include <iterator>
-
 #include "comm/placement/builtin_hardware.hpp"
 #include "comm/placement/builtin_software.hpp"
 #include "comm/placement/cost/machine_object.hpp"
 #include "comm/placement/exchange_shapes.hpp"
+#include "reference/input_file.hpp"
 #include "reference/json.hpp"
 
 namespace shardmark::placement {
@@ -32,12 +30,11 @@ template <class Builtin>
 PartText part_named(const Builtin& builtin, std::string_view what, const std::string& name_or_file) {
   if (!name_or_file.ends_with(".json"))
     return {parse_json(choice_named(builtin, what, name_or_file).text, name_or_file), name_or_file};
-  std::ifstream stream(name_or_file);
-  if (!stream)
+  const auto text = file_text(name_or_file);
+  if (!text)
     throw InputError(fmt::format("{}: cannot be read; name a file of {} or a described one (shardmark list machines)",
                                  name_or_file, what));
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  return {parse_json(text, name_or_file), name_or_file};
+  return {parse_json(*text, name_or_file), name_or_file};
 }
 
 void require_format(const MachineObject& top, std::string_view wanted) {
