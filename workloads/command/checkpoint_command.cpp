@@ -65,7 +65,7 @@ void diff(const std::string& one, const std::string& other) {
   const auto found = datasets::differences(a, b);
   if (a.manifest().step != b.manifest().step) fmt::print("step: {} and {}\n", a.manifest().step, b.manifest().step);
   for (const auto& each : found)
-    fmt::print("{}: {} rows differ, the first of them row {}\n", each.path, each.rows, each.first_row);
+    fmt::print("{}: {} rows differ, the first of them {} {}\n", each.path, each.rows, each.number, each.first_row);
   if (!found.empty() || a.manifest().step != b.manifest().step) throw Failure{1};
   fmt::print("all {} arrays of step {} are the same, bit for bit\n", a.manifest().arrays.size(), a.manifest().step);
 }

@@ -201,6 +201,44 @@ TEST_F(Saved, RowsTravelToTheirBlocksAndNoFarther) {
   EXPECT_LT(split.sent, bytes);
 }
 
+/// Returns a few ids of many rows a step, so that some come back and some leave, of tables beside one of all rows.
+RunOptions coming_and_going(RunOptions options, std::string_view admit, std::string_view evict, std::int64_t capacity) {
+  options = six_steps(std::move(options));
+  for (std::size_t t = 0; t < options.workload.tables.size(); ++t) {
+    Table& table = options.workload.tables[t];
+    if (t == 4) continue;
+    table.storage = Storage::dynamic;
+    table.dynamic = {reference::admission_named(admit), reference::eviction_named(evict, capacity)};
+    table.any_key = t == 1;
+  }
+  options.workload.tables[2].rows = 40'000;
+  options.workload.features[2].hotness = 120;
+  options.workload.ids.distribution = IdDistribution::uniform;
+  return options;
+}
+
+TEST_F(Saved, RowsThatComeAndGoGoOnOnAnyRanksUnderAnyPlan) {
+  std::size_t turn = 0;
+  for (const auto& [admit, evict, capacity] :
+       {std::tuple("all", "none", 0), std::tuple("counter:2", "idle:1", 0), std::tuple("bloom:2:0.3", "lru", 28'672),
+        std::tuple("bloom:300:0.3", "none", 0), std::tuple("counter:3", "lfu", 28'672)}) {
+    const RunOptions options =
+        coming_and_going(small_case(Pooling::sum, OptimizerKind::sgd, true), admit, evict, capacity);
+    const std::string name = std::string(admit) + " " + evict;
+    constexpr std::array planners{"row_wise", "table_wise", "column_wise"};
+    take_all(options, planners[turn % planners.size()], name);
+    for (const int ranks : {1, 3, 4}) expect_same(options, ranks, planners[++turn % planners.size()], name, true);
+  }
+  RunOptions rounded =
+      coming_and_going(small_case(Pooling::sum, OptimizerKind::adam, false, ValueType::bf16), "counter:2", "idle:1", 0);
+  for (Table& table : rounded.workload.tables) table.stochastic_rounding = true;
+  rounded.workload.tables[0].value_type = ValueType::int8;
+  rounded.workload.tables[0].optimizer.kind = OptimizerKind::none;
+  take_all(rounded, "row_wise", "rounded");
+  expect_same(rounded, 2, "row_wise", "rounded", true);
+  expect_same(rounded, 3, "column_wise", "rounded", false);
+}
+
 /// Saves all rows of step 2 in "changes", and what steps 4 and 6 changed.
 void save_changes(RunOptions options, std::string_view planner, const std::string& folder) {
   on_ranks(2, [&](const comm::Communicator& comm) {
@@ -221,8 +259,15 @@ TEST_F(Saved, ChangesFollowEachOtherAndNoOther) {
   RunOptions cores = six_steps(small_tts(Pooling::sum, OptimizerKind::adam, false));
   cores.workload.tables.push_back({.name = "large", .rows = 100'000, .dim = 4, .optimizer = {OptimizerKind::sgd}});
   cores.workload.features.push_back({.name = "of_large", .table = 5, .pooling = Pooling::sum, .hotness = 3});
+  RunOptions coming =
+      coming_and_going(small_case(Pooling::sum, OptimizerKind::adagrad, true), "counter:2", "lru", 28'672);
+  coming.workload.tables[4].rows = 150'000;
+  RunOptions hidden = coming;
+  for (Table& table : hidden.workload.tables) table.dynamic.admission = reference::admission_named("bloom:2:0.3");
   for (const auto& [name, run, planner, other] : {std::tuple("dense", &options, "row_wise", "column_wise"),
-                                                  std::tuple("tt", &cores, "table_wise", "data_parallel")}) {
+                                                  std::tuple("tt", &cores, "table_wise", "data_parallel"),
+                                                  std::tuple("coming", &coming, "row_wise", "column_wise"),
+                                                  std::tuple("hidden", &hidden, "column_wise", "table_wise")}) {
     const std::string folder = path(std::string("changes ") + name);
     take_all(*run, planner, name);
     save_changes(*run, planner, folder);
