@@ -189,7 +189,7 @@ std::pair<std::int64_t, std::int64_t> Checkpoints::restore_one(const datasets::C
   const bool lists_rows = std::ranges::any_of(layout.arrays, &datasets::SavedArray::is_numbered);
   const auto rounds = restored_rounds(layout, comm_.size());
   for (std::size_t r = 0; r < rounds.size(); ++r) {
-    status_(fmt::format("restoring step {}: {}", manifest.step, percent(r, rounds.size())));
+    if (status_) status_(fmt::format("restoring step {}: {}", manifest.step, percent(r, rounds.size())));
     const SavedRange& own = rounds[r][comm_.rank()];
     std::vector<std::int64_t> listed;
     comm::agree(comm_, [&] {
@@ -272,7 +272,7 @@ void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::str
   const HeldRows held(tables, dense, state_vectors());
   const auto rounds = rounds_of(layout.arrays, shares);
   for (std::size_t r = 0; r < rounds.size(); ++r) {
-    status_(fmt::format("saving step {}: {}", manifest.step, percent(r, rounds.size())));
+    if (status_) status_(fmt::format("saving step {}: {}", manifest.step, percent(r, rounds.size())));
     std::vector<RoundRows> ranges;
     for (const SavedRange& range : rounds[r]) ranges.push_back({range, layout.rows_of(range)});
     const datasets::SavedRows& rows = exchange.collect(ranges, held);
@@ -300,6 +300,7 @@ void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::str
     parent_ = datasets::SavedParent{manifest.step, manifest.xxh64};
   }
   const CheckpointCosts costs = watch.end(bytes_of(layout.arrays), exchange.sent());
+  if (!status_) return saved_.add(costs);
   status_("");
   if (comm_.rank() == 0)
     fmt::print(stderr, "checkpoint: {} ({:.2f} s, {:.2f} GB/s)\n", folder, costs.seconds,
