@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 
 #include "comm/collectives.hpp"
@@ -237,6 +238,45 @@ TEST_F(Saved, RowsThatComeAndGoGoOnOnAnyRanksUnderAnyPlan) {
   take_all(rounded, "row_wise", "rounded");
   expect_same(rounded, 2, "row_wise", "rounded", true);
   expect_same(rounded, 3, "column_wise", "rounded", false);
+}
+
+// The dump of HugeCTR writes 1 / dim of the rows, and on several ranks the values of other ones.
+TEST_F(Saved, NoDumpIsPartial) {
+  const RunOptions options =
+      coming_and_going(small_case(Pooling::sum, OptimizerKind::adagrad, false), "all", "idle:1", 0);
+  on_ranks(3, [&](const comm::Communicator& comm) {
+    RunOptions saving = options;
+    saving.save = path("dump");
+    Steps steps(comm, saving, "row_wise");
+    steps.take(0, 3);
+    steps.checkpoints.save(steps.tables, *steps.dense);
+    const datasets::CheckpointReader reader(path("dump"));
+    for (std::int64_t t = 0; t < 4; ++t) {
+      const auto& arrays = reader.manifest().arrays;
+      const auto found = std::ranges::find(arrays, "/tables/t" + std::to_string(t), &datasets::SavedArray::path);
+      ASSERT_NE(found, arrays.end());
+      const datasets::SavedRows rows = reader.read({found - arrays.begin(), 0, found->rows});
+      const std::vector<std::int64_t> keys = row_numbers(found->fields.front(), rows.front());
+      std::vector<float> values(rows[2].size() / 4);
+      std::memcpy(values.data(), rows[2].data(), rows[2].size());
+      std::int64_t held = 0;
+      for (std::int64_t s = 0; s < std::ssize(steps.tables.layout().shards); ++s) {
+        if (steps.tables.layout().shards[s].table != t) continue;
+        const Store& store = steps.tables.store_of(s);
+        std::vector<std::int64_t> own;
+        for (const LiveRow& row : store.live_rows(s)) own.push_back(row.key);
+        held += std::ssize(own);
+        const std::vector<float> stored = store.read_rows(s, 0, own).values;
+        const auto dim = static_cast<std::size_t>(options.workload.tables[t].dim);
+        for (std::size_t i = 0; i < own.size(); ++i) {
+          const auto at = static_cast<std::size_t>(std::ranges::lower_bound(keys, own[i]) - keys.begin());
+          ASSERT_TRUE(at < keys.size() && keys[at] == own[i]) << "key " << own[i] << " is not there";
+          ASSERT_TRUE(std::equal(stored.begin() + i * dim, stored.begin() + (i + 1) * dim, values.begin() + at * dim));
+        }
+      }
+      EXPECT_EQ(std::ssize(keys), comm::all_reduce(comm, held, comm::Reduce::sum));
+    }
+  });
 }
 
 /// Saves all rows of step 2 in "changes", and what steps 4 and 6 changed.
