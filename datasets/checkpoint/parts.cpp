@@ -53,6 +53,19 @@ std::string rows_text(const SavedArray& array, std::int64_t first, std::int64_t 
 
 }  // namespace
 
+std::int64_t row_number(const SavedField& field, const Bytes& numbers, std::int64_t row) {
+  std::int64_t wide = 0;
+  std::int32_t narrow = 0;
+  const auto bytes = static_cast<std::size_t>(field.bytes());
+  const std::byte* const at = numbers.data() + static_cast<std::size_t>(row) * bytes;
+  if (field.type == hdf5::RowElement::int64) {
+    std::memcpy(&wide, at, bytes);
+    return wide;
+  }
+  std::memcpy(&narrow, at, bytes);
+  return narrow;
+}
+
 SavedRows room_for(const SavedArray& array, std::int64_t rows) {
   SavedRows room;
   make_room(array, rows, room);
@@ -265,19 +278,6 @@ std::vector<std::string> CheckpointReader::damages() const {
 
 namespace {
 
-std::int64_t number_of(const SavedField& field, const Bytes& numbers, std::int64_t row) {
-  std::int64_t wide = 0;
-  std::int32_t narrow = 0;
-  const auto bytes = static_cast<std::size_t>(field.bytes());
-  const std::byte* const at = numbers.data() + static_cast<std::size_t>(row) * bytes;
-  if (field.type == hdf5::RowElement::int64) {
-    std::memcpy(&wide, at, bytes);
-    return wide;
-  }
-  std::memcpy(&narrow, at, bytes);
-  return narrow;
-}
-
 bool is_same_row(const SavedArray& array, const SavedRows& a, std::int64_t row, const SavedRows& b,
                  std::int64_t other) {
   for (std::size_t f = 0; f < array.fields.size(); ++f) {
@@ -297,7 +297,7 @@ class Rows {
     load();
   }
   bool any() const { return array_ != nullptr && row_ < array_->rows; }
-  std::int64_t number() const { return number_of(array_->fields.front(), rows_.front(), row_ - first_); }
+  std::int64_t number() const { return row_number(array_->fields.front(), rows_.front(), row_ - first_); }
   bool equals(const Rows& other) const {
     return is_same_row(*array_, rows_, row_ - first_, other.rows_, other.row_ - other.first_);
   }

@@ -41,6 +41,9 @@ SavedRows room_for(const SavedArray& array, std::int64_t rows);
 /// Gives rows that room, in the memory that they have where it suffices.
 void make_room(const SavedArray& array, std::int64_t count, SavedRows& rows);
 
+/// Returns the number of a row: its element of the first field of a numbered array.
+std::int64_t row_number(const SavedField& field, const Bytes& numbers, std::int64_t row);
+
 /// Writes one part of a checkpoint: beside the fields of each array, attribute `first` (the number of the first row)
 /// and `xxh64`, a checksum of each block. The file appears under its name when it is committed, or not at all.
 class PartWriter {

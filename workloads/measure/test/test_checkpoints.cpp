@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "comm/collectives.hpp"
+#include "datasets/checkpoint/merge.hpp"
 #include "datasets/checkpoint/parts.hpp"
 #include "workloads/checkpoint/checkpoints.hpp"
 #include "workloads/checkpoint/run_facts.hpp"
@@ -321,6 +322,11 @@ TEST_F(Saved, ChangesFollowEachOtherAndNoOther) {
         steps.checkpoints.save(steps.tables, *steps.dense);
         expect_equal(comm, std::string("whole/") + name, std::string("changes of ") + name);
       });
+    on_ranks(1, [&, &name = name](const comm::Communicator& comm) {
+      datasets::merge_checkpoints(folder, path("again"));
+      EXPECT_THROW(datasets::merge_checkpoints(folder, path("again")), InputError) << "it is there";
+      expect_equal(comm, std::string("whole/") + name, std::string("merged changes of ") + name);
+    });
   }
   const std::string folder = path("changes dense");
   int rank = 0;
