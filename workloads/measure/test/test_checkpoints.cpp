@@ -241,6 +241,25 @@ TEST_F(Saved, RowsThatComeAndGoGoOnOnAnyRanksUnderAnyPlan) {
   expect_same(rounded, 3, "column_wise", "rounded", false);
 }
 
+TEST_F(Saved, EvaluationsChangeNothing) {
+  const RunOptions options =
+      coming_and_going(small_case(Pooling::sum, OptimizerKind::adagrad, false), "counter:2", "idle:1", 0);
+  on_ranks(2, [&](const comm::Communicator& comm) {
+    RunOptions saving = options;
+    saving.save = path("whole/trained");
+    Steps steps(comm, saving, "row_wise");
+    steps.take(0, 3);
+    steps.checkpoints.save(steps.tables, *steps.dense);
+    const std::vector<std::int64_t> keys{0, 1, 2, -1, 77, std::int64_t{1} << 40};
+    for (int evaluation = 0; evaluation < 1000; ++evaluation)
+      for (std::int64_t s = 0; s < std::ssize(steps.tables.layout().shards); ++s)
+        if (steps.tables.layout().shards[s].table < 4) steps.tables.store_of(s).read_rows(s, 0, keys);
+    steps.options.save = path("again");
+    steps.checkpoints.save(steps.tables, *steps.dense);
+    expect_equal(comm, "whole/trained", "after evaluations");
+  });
+}
+
 // The dump of HugeCTR writes 1 / dim of the rows, and on several ranks the values of other ones.
 TEST_F(Saved, NoDumpIsPartial) {
   const RunOptions options =
