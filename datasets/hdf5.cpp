@@ -124,6 +124,8 @@ void write_attribute_of(const File& file, const std::string& object, const std::
 Handle row_type(RowElement type) {
   if (type == RowElement::int32) return {H5Tcopy(H5T_STD_I32LE), H5Tclose};
   if (type == RowElement::int64) return {H5Tcopy(H5T_STD_I64LE), H5Tclose};
+  if (type == RowElement::uint8) return {H5Tcopy(H5T_STD_U8LE), H5Tclose};
+  if (type == RowElement::uint32) return {H5Tcopy(H5T_STD_U32LE), H5Tclose};
   Handle handle(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
   if (type == RowElement::fp32) return handle;
   const bool half = type == RowElement::fp16;  // else the upper half of fp32

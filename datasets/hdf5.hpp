@@ -40,19 +40,31 @@ class Handle {
 
 /// Selects how a number of a row is stored: as in memory. fp16 and bf16 are floating-point types of 2 bytes, as IEEE
 /// and Google define them.
-enum class RowElement { fp32, fp16, bf16, int32, int64 };
+enum class RowElement { fp32, fp16, bf16, int32, int64, uint8, uint32 };
 
 inline constexpr std::array row_elements{
     Choice<RowElement>{"fp32", "IEEE single precision", RowElement::fp32},
     Choice<RowElement>{"fp16", "IEEE half precision", RowElement::fp16},
     Choice<RowElement>{"bf16", "the upper half of fp32", RowElement::bf16},
     Choice<RowElement>{"int32", "numbers of rows of which there are at most 2^31", RowElement::int32},
-    Choice<RowElement>{"int64", "numbers of rows", RowElement::int64},
+    Choice<RowElement>{"int64", "numbers of rows, and keys", RowElement::int64},
+    Choice<RowElement>{"uint8", "counts of at most 255", RowElement::uint8},
+    Choice<RowElement>{"uint32", "counts, and numbers of steps", RowElement::uint32},
 };
 constexpr auto choices_of(RowElement) { return Choices{"element type", row_elements}; }
 
 constexpr std::int64_t bytes_of(RowElement type) {
-  return type == RowElement::int64 ? 8 : type == RowElement::int32 || type == RowElement::fp32 ? 4 : 2;
+  switch (type) {
+    case RowElement::int64:
+      return 8;
+    case RowElement::fp16:
+    case RowElement::bf16:
+      return 2;
+    case RowElement::uint8:
+      return 1;
+    default:
+      return 4;
+  }
 }
 
 /// Names consecutive rows of a data set of rows in another file of the same folder.

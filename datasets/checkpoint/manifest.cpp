@@ -105,6 +105,11 @@ std::int64_t SavedArray::row_bytes() const {
   return bytes;
 }
 
+bool SavedArray::is_numbered() const {
+  const std::string_view first = fields.empty() ? "" : std::string_view(fields.front().name);
+  return first == "row" || first == "key" || first == "bucket";
+}
+
 SavedArray saved_array(std::string path, std::int64_t rows, std::vector<SavedField> fields) {
   SavedArray array{std::move(path), rows, std::move(fields), 1};
   array.block_rows = std::max<std::int64_t>(1, block_bytes / std::max<std::int64_t>(1, array.row_bytes()));

@@ -53,6 +53,19 @@ std::string rows_text(const SavedArray& array, std::int64_t first, std::int64_t 
 
 }  // namespace
 
+std::int64_t row_number(const SavedField& field, const Bytes& numbers, std::int64_t row) {
+  std::int64_t wide = 0;
+  std::int32_t narrow = 0;
+  const auto bytes = static_cast<std::size_t>(field.bytes());
+  const std::byte* const at = numbers.data() + static_cast<std::size_t>(row) * bytes;
+  if (field.type == hdf5::RowElement::int64) {
+    std::memcpy(&wide, at, bytes);
+    return wide;
+  }
+  std::memcpy(&narrow, at, bytes);
+  return narrow;
+}
+
 SavedRows room_for(const SavedArray& array, std::int64_t rows) {
   SavedRows room;
   make_room(array, rows, room);
@@ -263,33 +276,118 @@ std::vector<std::string> CheckpointReader::damages() const {
   return damages;
 }
 
-std::vector<ArrayDifference> differences(const CheckpointReader& a, const CheckpointReader& b) {
-  if (a.manifest().arrays != b.manifest().arrays)
-    throw InputError(fmt::format("{} and {}: their arrays are not the same; `shardmark checkpoint show` prints them",
-                                 a.folder(), b.folder()));
-  std::vector<ArrayDifference> all;
-  for (std::int64_t n = 0; n < std::ssize(a.manifest().arrays); ++n) {
-    const SavedArray& array = a.manifest().arrays[n];
-    const auto one = a.checksums(n), other = b.checksums(n);
-    ArrayDifference difference{array.path};
-    for (std::int64_t block = 0; block < array.blocks(); ++block) {
-      if (one[block] == other[block]) continue;
-      const std::int64_t first = block * array.block_rows;
-      const SavedRange range{n, first, std::min(array.block_rows, array.rows - first)};
-      const SavedRows left = a.read(range), right = b.read(range);
-      for (std::int64_t row = 0; row < range.count; ++row) {
-        bool same = true;
-        for (std::size_t f = 0; f < array.fields.size(); ++f) {
-          const auto bytes = static_cast<std::size_t>(array.fields[f].bytes());
-          const auto at = static_cast<std::size_t>(row) * bytes;
-          same = same && std::memcmp(left[f].data() + at, right[f].data() + at, bytes) == 0;
-        }
-        if (same) continue;
-        if (difference.rows++ == 0) difference.first_row = first + row;
-      }
-    }
-    if (difference.rows > 0) all.push_back(std::move(difference));
+namespace {
+
+bool is_same_row(const SavedArray& array, const SavedRows& a, std::int64_t row, const SavedRows& b,
+                 std::int64_t other) {
+  for (std::size_t f = 0; f < array.fields.size(); ++f) {
+    const auto bytes = static_cast<std::size_t>(array.fields[f].bytes());
+    if (std::memcmp(a[f].data() + static_cast<std::size_t>(row) * bytes,
+                    b[f].data() + static_cast<std::size_t>(other) * bytes, bytes) != 0)
+      return false;
   }
+  return true;
+}
+
+/// Walks through the rows of an array, a block at a time.
+class Rows {
+ public:
+  Rows(const CheckpointReader& reader, std::int64_t array)
+      : reader_(reader), number_(array), array_(array < 0 ? nullptr : &reader.manifest().arrays[array]) {
+    load();
+  }
+  bool any() const { return array_ != nullptr && row_ < array_->rows; }
+  std::int64_t number() const { return row_number(array_->fields.front(), rows_.front(), row_ - first_); }
+  bool equals(const Rows& other) const {
+    return is_same_row(*array_, rows_, row_ - first_, other.rows_, other.row_ - other.first_);
+  }
+  void next() {
+    ++row_;
+    load();
+  }
+
+ private:
+  void load() {
+    if (!any() || (!rows_.empty() && row_ < first_ + array_->block_rows)) return;
+    first_ = row_;
+    reader_.read({number_, first_, std::min(array_->block_rows, array_->rows - first_)}, rows_);
+  }
+
+  const CheckpointReader& reader_;
+  std::int64_t number_;
+  const SavedArray* array_;
+  std::int64_t row_ = 0, first_ = 0;
+  SavedRows rows_;
+};
+
+/// Compares arrays by the numbers of their rows; below 0: it is not there.
+ArrayDifference numbered_difference(const CheckpointReader& a, std::int64_t in_a, const CheckpointReader& b,
+                                    std::int64_t in_b) {
+  const SavedArray& array = in_a >= 0 ? a.manifest().arrays[in_a] : b.manifest().arrays[in_b];
+  ArrayDifference difference{.path = array.path, .number = array.fields.front().name};
+  if (in_a >= 0 && in_b >= 0 && a.manifest().arrays[in_a].rows == b.manifest().arrays[in_b].rows &&
+      a.checksums(in_a) == b.checksums(in_b))
+    return difference;
+  const auto add = [&](std::int64_t number) {
+    if (difference.rows++ == 0) difference.first_row = number;
+  };
+  for (Rows left(a, in_a), right(b, in_b); left.any() || right.any();) {
+    const bool in_left = left.any() && (!right.any() || left.number() <= right.number());
+    const bool in_right = right.any() && (!left.any() || right.number() <= left.number());
+    if (!in_left || !in_right || !left.equals(right)) add(in_left ? left.number() : right.number());
+    if (in_left) left.next();
+    if (in_right) right.next();
+  }
+  return difference;
+}
+
+ArrayDifference row_difference(const CheckpointReader& a, const CheckpointReader& b, std::int64_t in_a,
+                               std::int64_t in_b) {
+  const SavedArray& array = a.manifest().arrays[in_a];
+  const auto one = a.checksums(in_a), other = b.checksums(in_b);
+  ArrayDifference difference{array.path};
+  for (std::int64_t block = 0; block < array.blocks(); ++block) {
+    if (one[block] == other[block]) continue;
+    const std::int64_t first = block * array.block_rows, count = std::min(array.block_rows, array.rows - first);
+    const SavedRows left = a.read({in_a, first, count}), right = b.read({in_b, first, count});
+    for (std::int64_t row = 0; row < count; ++row)
+      if (!is_same_row(array, left, row, right, row) && difference.rows++ == 0) difference.first_row = first + row;
+  }
+  return difference;
+}
+
+}  // namespace
+
+std::vector<ArrayDifference> differences(const CheckpointReader& a, const CheckpointReader& b) {
+  const auto &of_a = a.manifest().arrays, &of_b = b.manifest().arrays;
+  const auto require = [&](bool same) {
+    if (!same)
+      throw InputError(fmt::format("{} and {}: their arrays are not the same; `shardmark checkpoint show` prints them",
+                                   a.folder(), b.folder()));
+  };
+  std::vector<ArrayDifference> all;
+  const auto add = [&](ArrayDifference difference) {
+    if (difference.rows > 0) all.push_back(std::move(difference));
+  };
+  const auto number_in = [](const std::vector<SavedArray>& arrays, const std::string& path) {
+    const auto found = std::ranges::find(arrays, path, &SavedArray::path);
+    return found == arrays.end() ? std::int64_t{-1} : found - arrays.begin();
+  };
+  for (std::int64_t n = 0; n < std::ssize(of_a); ++n) {
+    const std::int64_t other = number_in(of_b, of_a[n].path);
+    if (of_a[n].is_numbered()) {
+      require(other < 0 || of_a[n].fields == of_b[other].fields);
+      add(numbered_difference(a, n, b, other));
+    } else {
+      require(other >= 0 && of_a[n] == of_b[other]);
+      add(row_difference(a, b, n, other));
+    }
+  }
+  for (std::int64_t n = 0; n < std::ssize(of_b); ++n)
+    if (number_in(of_a, of_b[n].path) < 0) {
+      require(of_b[n].is_numbered());
+      add(numbered_difference(a, -1, b, n));
+    }
   return all;
 }
 

@@ -41,6 +41,9 @@ SavedRows room_for(const SavedArray& array, std::int64_t rows);
 /// Gives rows that room, in the memory that they have where it suffices.
 void make_room(const SavedArray& array, std::int64_t count, SavedRows& rows);
 
+/// Returns the number of a row: its element of the first field of a numbered array.
+std::int64_t row_number(const SavedField& field, const Bytes& numbers, std::int64_t row);
+
 /// Writes one part of a checkpoint: beside the fields of each array, attribute `first` (the number of the first row)
 /// and `xxh64`, a checksum of each block. The file appears under its name when it is committed, or not at all.
 class PartWriter {
@@ -101,14 +104,16 @@ class CheckpointReader {
   mutable std::map<std::size_t, std::unique_ptr<Part>> parts_;  ///< those that were opened
 };
 
-/// Says how the rows of an array differ between two checkpoints that both have it.
+/// Says how the rows of an array differ between two checkpoints.
 struct ArrayDifference {
   std::string path;
-  std::int64_t rows = 0;       ///< that differ
+  std::int64_t rows = 0;       ///< that differ; of a numbered array also those that only one of them has
   std::int64_t first_row = 0;  ///< the first of them
+  std::string number = "row";  ///< what their numbers are: the first field of a numbered array
 };
 
-/// Returns the arrays of which rows differ. Throws InputError where the checkpoints have other arrays.
+/// Returns the arrays of which rows differ, by number where they are numbered; one that is not there has no rows.
+/// Throws InputError where the checkpoints have other arrays of rows that are not numbered, or rows of other fields.
 std::vector<ArrayDifference> differences(const CheckpointReader& a, const CheckpointReader& b);
 
 }  // namespace shardmark::datasets

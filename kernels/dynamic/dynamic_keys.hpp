@@ -17,6 +17,7 @@ class DynamicKeys {
 
   const KeyTable<Exec>& table() const { return table_; }
   const KeyFilter<Exec>& filter() const { return filter_; }
+  KeyFilter<Exec>& filter() { return filter_; }
   ConstArray<Exec, RowUse> uses() const { return uses_; }
 
   /// Sets slots[i] to where the row of keys[i] lies, or to no_slot. Changes nothing: it is the lookup of evaluations.
@@ -31,7 +32,7 @@ class DynamicKeys {
   ConstArray<Exec, std::int64_t> bring(const Exec& exec, std::int64_t step, ConstArray<Exec, std::int64_t> keys,
                                        ConstArray<Exec, std::int64_t> uses, Array<Exec, std::int64_t> slots) {
     const std::int64_t used = table_.slot_bound();
-    const auto added = insert_admitted(exec, keys, uses, slots);
+    const auto added = insert_admitted(exec, step, keys, uses, slots);
     reserve(exec, uses_, used, table_.slot_bound(), "shardmark::row_uses");
     forget_uses<Exec>(exec, added, slots, uses_);
     add_uses<Exec>(exec, step, slots, uses, uses_);
@@ -47,12 +48,32 @@ class DynamicKeys {
     return victims;
   }
 
+  /// These make keys what they were when they were saved, whatever the rules say: they get rows of these uses, at
+  /// `slots`; counts of a filter, and no rows; or neither. keys: [n], distinct. They wait for the device.
+  void put(const Exec& exec, ConstArray<Exec, std::int64_t> keys, ConstArray<Exec, RowUse> uses,
+           Array<Exec, std::int64_t> slots) {
+    const std::int64_t used = table_.slot_bound();
+    table_.find_or_insert(exec, keys, slots);
+    reserve(exec, uses_, used, table_.slot_bound(), "shardmark::row_uses");
+    set_uses<Exec>(exec, slots, uses, uses_);
+    filter_.forget(exec, keys);
+  }
+  void put_counts(const Exec& exec, ConstArray<Exec, std::int64_t> keys, ConstArray<Exec, RowUse> counts) {
+    table_.erase(exec, keys);
+    filter_.put(exec, keys, counts);
+  }
+  void forget(const Exec& exec, ConstArray<Exec, std::int64_t> keys) {
+    table_.erase(exec, keys);
+    filter_.forget(exec, keys);
+  }
+
  private:
-  ConstArray<Exec, std::int64_t> insert_admitted(const Exec& exec, ConstArray<Exec, std::int64_t> keys,
+  ConstArray<Exec, std::int64_t> insert_admitted(const Exec& exec, std::int64_t step,
+                                                 ConstArray<Exec, std::int64_t> keys,
                                                  ConstArray<Exec, std::int64_t> uses, Array<Exec, std::int64_t> slots) {
     if (rules_.admission.kind == AdmissionKind::all) return table_.find_or_insert(exec, keys, slots);
     table_.find(exec, keys, slots);
-    filter_.admit(exec, keys, uses, slots);
+    filter_.admit(exec, step, keys, uses, slots);
     return table_.insert(exec, keys, slots);
   }
 

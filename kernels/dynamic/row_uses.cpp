@@ -26,6 +26,14 @@ void add_uses(const Exec& exec, std::int64_t step, ConstArray<Exec, std::int64_t
       });
 }
 
+template <class Exec>
+void set_uses(const Exec& exec, ConstArray<Exec, std::int64_t> slots, ConstArray<Exec, RowUse> uses,
+              Array<Exec, RowUse> rows) {
+  Kokkos::parallel_for(
+      "shardmark::set_uses", static_range(exec, static_cast<std::int64_t>(slots.extent(0))),
+      KOKKOS_LAMBDA(const std::int64_t i) { rows(slots(i)) = uses(i); });
+}
+
 namespace {
 
 /// Restores the order of a heap, the least candidate first, of which the one at `i` may be too large.
@@ -149,8 +157,9 @@ ConstArray<Exec, std::int64_t> find_victims(const Exec& exec, const KeyTable<Exe
   return Kokkos::subview(victims, std::pair<std::int64_t, std::int64_t>(0, total));
 }
 
-#define ROW_USES_ON(Exec) \
-  SHARDMARK_INSTANCE(forget_uses<Exec>) SHARDMARK_INSTANCE(add_uses<Exec>) SHARDMARK_INSTANCE(find_victims<Exec>)
+#define ROW_USES_ON(Exec)               \
+  SHARDMARK_INSTANCE(forget_uses<Exec>) \
+  SHARDMARK_INSTANCE(add_uses<Exec>) SHARDMARK_INSTANCE(set_uses<Exec>) SHARDMARK_INSTANCE(find_victims<Exec>)
 SHARDMARK_ON_EACH_SPACE(ROW_USES_ON)
 
 }  // namespace shardmark::kernels

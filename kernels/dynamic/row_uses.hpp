@@ -17,6 +17,11 @@ template <class Exec>
 void add_uses(const Exec& exec, std::int64_t step, ConstArray<Exec, std::int64_t> slots,
               ConstArray<Exec, std::int64_t> uses, Array<Exec, RowUse> rows);
 
+/// Sets the uses of rows. slots: [n], distinct; uses: [n]; rows: [slots].
+template <class Exec>
+void set_uses(const Exec& exec, ConstArray<Exec, std::int64_t> slots, ConstArray<Exec, RowUse> uses,
+              Array<Exec, RowUse> rows);
+
 /// Holds the values of rows by their slots, for the scores of EvictionKind::l2.
 struct SlotRows {
   const void* values = nullptr;  ///< [slots] of row_bytes(value_type, dim)

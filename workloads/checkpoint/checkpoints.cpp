@@ -10,6 +10,8 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "reference/sort_distinct.hpp"
+#include "reference/storage.hpp"
 #include "workloads/checkpoint/run_facts.hpp"
 
 namespace shardmark::workloads {
@@ -31,6 +33,23 @@ std::vector<std::vector<SavedRange>> rounds_of(const std::vector<datasets::Saved
   std::vector<std::vector<SavedRange>> rounds(most);
   for (std::size_t r = 0; r < most; ++r)
     for (const auto& ranges : by_rank) rounds[r].push_back(r < ranges.size() ? ranges[r] : SavedRange{});
+  return rounds;
+}
+
+/// Returns the rounds of a restore. Keys that leave come before others, for which they make room.
+std::vector<std::vector<SavedRange>> restored_rounds(const SavedLayout& layout, int ranks) {
+  const auto shares = block_shares(layout.arrays, ranks);
+  std::vector<std::vector<SavedRange>> rounds;
+  for (const bool leaving : {true, false}) {
+    auto some = shares;
+    for (auto& share : some)
+      std::erase_if(share, [&](const SavedRange& range) {
+        const auto part = layout.layouts[range.array].keyed;
+        return leaving != (part == SavedKeys::evicted || part == SavedKeys::counts);
+      });
+    const auto more = rounds_of(layout.arrays, some);
+    rounds.insert(rounds.end(), more.begin(), more.end());
+  }
   return rounds;
 }
 
@@ -68,6 +87,50 @@ std::int64_t bytes_of(const std::vector<datasets::SavedArray>& arrays) {
   return bytes;
 }
 
+/// Calls visit(shard number, store) for the shards of this rank whose rows come and go.
+template <class Visit>
+void for_each_keyed_shard(const ShardedTables& tables, const Visit& visit) {
+  const ShardLayout& layout = tables.layout();
+  for (std::int64_t s = 0; s < std::ssize(layout.shards); ++s)
+    if (storage_of(tables.tables()[layout.shards[s].table]).comes_and_goes) visit(s, tables.store_of(s));
+}
+
+/// Calls visit(cells, store) for the shards of this rank that give what lies beside columns of an array of keys.
+template <class Visit>
+void for_each_first_holder(const ShardedTables& tables, const ArrayLayout& layout, const Visit& visit) {
+  for (const HeldCells& cells : layout.holders)
+    if (cells.rank == tables.layout().rank && !cells.repeats) visit(cells, tables.store_of(cells.shard));
+}
+
+/// Sets how many rows each array has whose rows come and go. Collective.
+void count_keys(const comm::Communicator& comm, const ShardedTables& tables, SavedLayout& layout) {
+  std::vector<std::int64_t> counts(layout.arrays.size());
+  for (std::size_t a = 0; a < counts.size(); ++a)
+    if (const auto part = layout.layouts[a].keyed)
+      for_each_first_holder(tables, layout.layouts[a], [&](const HeldCells& cells, const Store& store) {
+        counts[a] += store.saved_count(cells.shard, *part);
+      });
+  comm::all_reduce(comm, std::span(counts), comm::Reduce::sum);
+  for (std::size_t a = 0; a < counts.size(); ++a)
+    if (layout.layouts[a].keyed) layout.arrays[a].rows = counts[a];
+}
+
+/// Lists the keys of all ranks that have changed after a step, by array whose rows come and go. Collective.
+void list_keys(const comm::Communicator& comm, const ShardedTables& tables, const SavedLayout& layout,
+               std::int64_t since, std::vector<std::optional<std::vector<std::int64_t>>>& rows) {
+  for (std::size_t a = 0; a < rows.size(); ++a) {
+    const auto part = layout.layouts[a].keyed;
+    if (!part) continue;
+    std::vector<std::int64_t> own;
+    for_each_first_holder(tables, layout.layouts[a], [&](const HeldCells& cells, const Store& store) {
+      const auto keys = store.saved_keys(cells.shard, *part, since);
+      own.insert(own.end(), keys.begin(), keys.end());
+    });
+    rows[a] = comm::all_gather(comm, std::span<const std::int64_t>(own)).values;
+    sort_distinct(*rows[a]);
+  }
+}
+
 }  // namespace
 
 Checkpoints::Checkpoints(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
@@ -102,6 +165,7 @@ std::int64_t Checkpoints::restore(ShardedTables& tables, DenseModel& dense) {
     }
     return chain;
   });
+  for_each_keyed_shard(tables, [](std::int64_t shard, Store& store) { store.forget_keys(shard); });
   HeldRows held(tables, dense, state_vectors());
   CheckpointCosts costs;
   for (const auto& reader : readers) {
@@ -122,22 +186,27 @@ std::pair<std::int64_t, std::int64_t> Checkpoints::restore_one(const datasets::C
   const SavedLayout layout = comm::agree(comm_, [&] { return all.of_arrays(manifest, reader.folder()); });
   BlockExchange exchange(comm_, layout);
   datasets::SavedRows rows;
-  const auto rounds = rounds_of(layout.arrays, block_shares(layout.arrays, comm_.size()));
+  const bool lists_rows = std::ranges::any_of(layout.arrays, &datasets::SavedArray::is_numbered);
+  const auto rounds = restored_rounds(layout, comm_.size());
   for (std::size_t r = 0; r < rounds.size(); ++r) {
-    status_(fmt::format("restoring step {}: {}", manifest.step, percent(r, rounds.size())));
+    if (status_) status_(fmt::format("restoring step {}: {}", manifest.step, percent(r, rounds.size())));
     const SavedRange& own = rounds[r][comm_.rank()];
     std::vector<std::int64_t> listed;
     comm::agree(comm_, [&] {
-      if (own.count > 0) reader.read(own, rows);
-      if (manifest.parent && own.count > 0) listed = row_numbers(layout.arrays[own.array].fields.front(), rows.front());
+      held.require_room();
+      if (own.count == 0) return;
+      reader.read(own, rows);
+      const datasets::SavedArray& array = layout.arrays[own.array];
+      if (array.is_numbered()) listed = row_numbers(array.fields.front(), rows.front());
     });
     comm::Gathered<std::int64_t> lists;
-    if (manifest.parent) lists = comm::all_gather(comm_, std::span<const std::int64_t>(listed));
+    if (lists_rows) lists = comm::all_gather(comm_, std::span<const std::int64_t>(listed));
     std::vector<RoundRows> ranges;
     for (int rank = 0; rank < comm_.size(); ++rank)
-      ranges.push_back({rounds[r][rank], manifest.parent ? lists.of(rank) : std::span<const std::int64_t>()});
+      ranges.push_back({rounds[r][rank], lists_rows ? lists.of(rank) : std::span<const std::int64_t>()});
     exchange.spread(ranges, rows, held);
   }
+  comm::agree(comm_, [&] { held.require_room(); });
   return {bytes_of(layout.arrays), exchange.sent()};
 }
 
@@ -158,17 +227,24 @@ void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
 void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::string& folder) {
   const CostsWatch watch(comm_);
   SavedLayout layout = comm::agree(comm_, [&] { return layout_of(tables, dense); });
-  const std::int64_t bytes_of_all = bytes_of(layout.arrays);
+  count_keys(comm_, tables, layout);
+  std::vector<std::optional<std::vector<std::int64_t>>> all(layout.arrays.size());
   std::optional<datasets::SavedParent> parent;
   if (touched_ && parent_) {
-    SavedLayout changes = layout.of_rows(touched_->rows(comm_, layout));
-    if (const std::int64_t bytes = changed_bytes_ + bytes_of(changes.arrays); bytes < bytes_of_all) {
+    auto rows = touched_->rows(comm_, layout);
+    list_keys(comm_, tables, layout, parent_->step, rows);
+    SavedLayout changes = layout.of_rows(std::move(rows));
+    if (const std::int64_t bytes = changed_bytes_ + bytes_of(changes.arrays); bytes < bytes_of(layout.arrays)) {
       changed_bytes_ = bytes;
       parent = parent_;
       layout = std::move(changes);
     }
   }
-  if (!parent) changed_bytes_ = 0;
+  if (!parent) {
+    changed_bytes_ = 0;
+    list_keys(comm_, tables, layout, 0, all);
+    layout = layout.of_rows(std::move(all));
+  }
   const auto shares = block_shares(layout.arrays, comm_.size());
   datasets::Manifest manifest{.step = tables.steps(),
                               .parent = parent,
@@ -196,7 +272,7 @@ void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::str
   const HeldRows held(tables, dense, state_vectors());
   const auto rounds = rounds_of(layout.arrays, shares);
   for (std::size_t r = 0; r < rounds.size(); ++r) {
-    status_(fmt::format("saving step {}: {}", manifest.step, percent(r, rounds.size())));
+    if (status_) status_(fmt::format("saving step {}: {}", manifest.step, percent(r, rounds.size())));
     std::vector<RoundRows> ranges;
     for (const SavedRange& range : rounds[r]) ranges.push_back({range, layout.rows_of(range)});
     const datasets::SavedRows& rows = exchange.collect(ranges, held);
@@ -220,9 +296,11 @@ void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::str
   comm::broadcast(comm_, manifest.xxh64, 0);
   if (touched_) {
     touched_->clear();
+    for_each_keyed_shard(tables, [](std::int64_t shard, Store& store) { store.note_evicted(shard); });
     parent_ = datasets::SavedParent{manifest.step, manifest.xxh64};
   }
   const CheckpointCosts costs = watch.end(bytes_of(layout.arrays), exchange.sent());
+  if (!status_) return saved_.add(costs);
   status_("");
   if (comm_.rank() == 0)
     fmt::print(stderr, "checkpoint: {} ({:.2f} s, {:.2f} GB/s)\n", folder, costs.seconds,

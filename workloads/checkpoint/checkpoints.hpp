@@ -35,7 +35,8 @@ struct CheckpointCosts {
 /// writes or reads a share. All functions are collective, and throw alike on all ranks.
 class Checkpoints {
  public:
-  /// options: of the plan, with the folders to save to and restore from. All but `status` outlive the object.
+  /// options: of the plan, with the folders to save to and restore from. All but `status` outlive the object; without
+  /// one, nothing is printed either.
   Checkpoints(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
               std::function<void(const std::string&)> status);
 

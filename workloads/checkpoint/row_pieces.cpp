@@ -5,18 +5,25 @@
 #include <cstring>
 #include <numeric>
 
+#include "reference/error.hpp"
+
 namespace shardmark::workloads {
 namespace {
 
-/// Is consecutive local rows of cells that a rank holds.
+/// Is consecutive local rows of cells that a rank holds, or rows of some keys.
 struct Piece {
   HeldCells cells;
   std::int64_t first = 0, count = 0;
   std::int64_t place = 0, step = 1;  ///< of the first row among those of the round, and from one to the next
+  std::vector<std::int64_t> keys = {}, places = {};  ///< [count] of some keys, and their places in the round
 
   std::int64_t values(const ArrayLayout& layout) const { return count * layout.value_bytes(cells.columns()); }
   std::int64_t floats(const ArrayLayout& layout) const { return count * layout.state_floats(cells.columns()); }
-  std::int64_t bytes(const ArrayLayout& layout) const { return values(layout) + 4 * floats(layout); }
+  std::int64_t uses(const ArrayLayout& layout) const { return layout.has_uses() ? count : 0; }
+  std::int64_t bytes(const ArrayLayout& layout) const {
+    return values(layout) + 4 * floats(layout) + std::int64_t{sizeof(RowUse)} * uses(layout);
+  }
+  std::int64_t place_of(std::int64_t i) const { return places.empty() ? place + i * step : places[i]; }
 };
 
 /// Adds the rows of cells that are in a range, where there are any.
@@ -41,11 +48,36 @@ void add_listed(std::span<const std::int64_t> listed, const HeldCells& cells, st
   }
 }
 
+/// Adds a piece for each holder of rows whose keys are listed; `once`: of what several hold from the first alone.
+void add_keys(const ArrayLayout& layout, std::span<const std::int64_t> listed, bool once, std::vector<Piece>& pieces) {
+  std::vector<std::int64_t> buckets;
+  for (const std::int64_t key : listed) buckets.push_back(layout.bucket(key));
+  std::vector<Piece> of_holders(layout.holders.size());
+  for (const std::vector<std::int64_t>& holders : layout.holders_of_buckets)
+    for (std::int64_t i = 0; i < std::ssize(listed); ++i) {
+      const std::int64_t holder = holders[buckets[i]];
+      if (holder < 0 || (once && layout.has_copies() && layout.holders[holder].repeats)) continue;
+      of_holders[holder].keys.push_back(listed[i]);
+      of_holders[holder].places.push_back(i);
+    }
+  for (std::size_t h = 0; h < of_holders.size(); ++h) {
+    if (of_holders[h].keys.empty()) continue;
+    of_holders[h].cells = layout.holders[h];
+    of_holders[h].count = std::ssize(of_holders[h].keys);
+    pieces.push_back(std::move(of_holders[h]));
+  }
+}
+
 /// Returns all pieces of a rank's rows: of those that one rank holds, and of those that every rank holds once for each
-/// of `replicas`.
-std::vector<Piece> pieces_of(const ArrayLayout& layout, const RoundRows& rows, const std::vector<int>& replicas) {
+/// of `replicas`; `once`: of what holders of other columns have too from the first alone.
+std::vector<Piece> pieces_of(const ArrayLayout& layout, const RoundRows& rows, const std::vector<int>& replicas,
+                             bool once) {
   std::vector<Piece> pieces;
   if (rows.range.count == 0) return pieces;
+  if (layout.keyed) {
+    add_keys(layout, rows.listed, once, pieces);
+    return pieces;
+  }
   const auto add = [&](const HeldCells& cells) {
     rows.listed.empty() ? add_range(rows.range, cells, pieces) : add_listed(rows.listed, cells, pieces);
   };
@@ -61,7 +93,7 @@ std::vector<Piece> pieces_of(const ArrayLayout& layout, const RoundRows& rows, c
 /// Copies the cells of a piece between whole rows, whose last fields are values and state, and rows as a store has
 /// them; of numbers beside the columns, which all who hold a row have, the holder of its first column gives them.
 template <bool to_whole, class Whole, class Byte>
-void copy(const ArrayLayout& layout, const Piece& piece, Whole& whole, Byte* values, Byte* state) {
+void copy(const ArrayLayout& layout, const Piece& piece, Whole& whole, Byte* values, Byte* state, Byte* uses) {
   const HeldCells& cells = piece.cells;
   const std::int64_t columns = cells.columns(), size = layout.value_bytes(1),
                      all_state = layout.state_floats(layout.dim);
@@ -71,27 +103,60 @@ void copy(const ArrayLayout& layout, const Piece& piece, Whole& whole, Byte* val
     else
       std::memcpy(other, own, static_cast<std::size_t>(bytes));
   };
+  constexpr std::size_t use_field = 1;  // behind the key
   const std::size_t state_field = whole.size() - 1, value_field = state_field - (all_state > 0 ? 1 : 0);
   for (std::int64_t i = 0; i < piece.count; ++i) {
-    const std::int64_t row = piece.place + i * piece.step;
+    const std::int64_t row = piece.place_of(i);
+    if (layout.has_uses()) {
+      constexpr std::int64_t bytes = sizeof(RowUse);
+      if (!to_whole || !cells.repeats) move(whole[use_field].data() + row * bytes, uses, bytes);
+      uses += bytes;
+    }
     move(whole[value_field].data() + (row * layout.dim + cells.column_begin) * size, values, columns * size);
     values += columns * size;
     if (all_state == 0) continue;
     auto* whole_state = whole[state_field].data() + 4 * row * all_state;
     for (std::int64_t v = 0; v < layout.vectors; ++v, state += 4 * columns)
       move(whole_state + 4 * (v * layout.dim + cells.column_begin), state, 4 * columns);
-    if (!to_whole || cells.column_begin == 0)
-      move(whole_state + 4 * layout.vectors * layout.dim, state, 4 * layout.scalars);
+    if (!to_whole || !cells.repeats) move(whole_state + 4 * layout.vectors * layout.dim, state, 4 * layout.scalars);
     state += 4 * layout.scalars;
   }
 }
 
 StoredRows room_for(const ArrayLayout& layout, const Piece& piece) {
   return {std::vector<std::byte>(static_cast<std::size_t>(piece.values(layout))),
-          std::vector<float>(static_cast<std::size_t>(piece.floats(layout)))};
+          std::vector<float>(static_cast<std::size_t>(piece.floats(layout))),
+          std::vector<RowUse>(static_cast<std::size_t>(piece.uses(layout)))};
 }
 
-/// Walks through one message with each rank: of each piece the values, then the state.
+StoredRows read_piece(const HeldRows& held, const ArrayLayout& layout, const Piece& piece) {
+  return layout.keyed ? held.read_keys(layout, piece.cells, piece.keys)
+                      : held.read(layout, piece.cells, piece.first, piece.count);
+}
+void write_piece(HeldRows& held, const ArrayLayout& layout, const Piece& piece, const StoredRows& stored) {
+  layout.keyed ? held.write_keys(layout, piece.cells, piece.keys, stored)
+               : held.write(layout, piece.cells, piece.first, stored);
+}
+
+/// Names where values, state and uses of a piece lie.
+template <class Byte>
+struct PieceBytes {
+  Byte *values, *state, *uses;
+};
+
+template <class Stored>
+auto bytes_in(Stored& stored) {
+  const auto bytes = [](auto& elements) {
+    if constexpr (std::is_const_v<Stored>)
+      return std::as_bytes(std::span(elements)).data();
+    else
+      return std::as_writable_bytes(std::span(elements)).data();
+  };
+  using Byte = std::conditional_t<std::is_const_v<Stored>, const std::byte, std::byte>;
+  return PieceBytes<Byte>{bytes(stored.values), bytes(stored.state), bytes(stored.uses)};
+}
+
+/// Walks through one message with each rank: of each piece the values, the state, then the uses.
 class Letters {
  public:
   Letters(const std::vector<std::int64_t>& bytes, std::vector<datasets::Bytes>& by_rank) {
@@ -101,11 +166,12 @@ class Letters {
       at_.push_back(by_rank[r].data());
     }
   }
-  /// Returns where the values and the state of a piece lie that comes next in the message with a rank.
-  std::pair<std::byte*, std::byte*> next(int rank, const ArrayLayout& layout, const Piece& piece) {
+  /// Returns where the piece lies that comes next in the message with a rank.
+  PieceBytes<std::byte> next(int rank, const ArrayLayout& layout, const Piece& piece) {
     std::byte* const values = at_[rank];
     at_[rank] += piece.bytes(layout);
-    return {values, values + piece.values(layout)};
+    std::byte* const state = values + piece.values(layout);
+    return {values, state, state + 4 * piece.floats(layout)};
   }
 
  private:
@@ -139,6 +205,25 @@ void HeldRows::write(const ArrayLayout& layout, const HeldCells& cells, std::int
   std::ranges::copy(rows.state, weights_.state.begin() + layout.vectors * first);
 }
 
+StoredRows HeldRows::read_keys(const ArrayLayout& layout, const HeldCells& cells,
+                               const std::vector<std::int64_t>& keys) const {
+  return tables_.store_of(cells.shard).read_keys(cells.shard, *layout.keyed, keys);
+}
+
+void HeldRows::write_keys(const ArrayLayout& layout, const HeldCells& cells, const std::vector<std::int64_t>& keys,
+                          const StoredRows& rows) {
+  if (!no_room_.empty()) return;
+  try {
+    tables_.store_of(cells.shard).write_keys(cells.shard, *layout.keyed, keys, rows);
+  } catch (const std::exception& error) {
+    no_room_ = error.what();
+  }
+}
+
+void HeldRows::require_room() const {
+  if (!no_room_.empty()) throw InputError(no_room_);
+}
+
 void HeldRows::complete(std::int64_t steps) {
   if (weights_.values.empty()) return;
   std::vector<float> weights(weights_.values.size() / 4);
@@ -155,7 +240,7 @@ const datasets::SavedRows& BlockExchange::collect(const std::vector<RoundRows>& 
   std::vector<std::vector<Piece>> pieces;  // of the range of each rank
   std::vector<std::int64_t> in(static_cast<std::size_t>(ranks)), out(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
-    pieces.push_back(pieces_of(layout_of(r), ranges[r], {r}));
+    pieces.push_back(pieces_of(layout_of(r), ranges[r], {r}, true));
     for (const Piece& piece : pieces.back()) {
       if (r != own && piece.cells.rank == own) out[r] += piece.bytes(layout_of(r));
       if (r == own && piece.cells.rank != own) in[piece.cells.rank] += piece.bytes(layout_of(r));
@@ -168,10 +253,11 @@ const datasets::SavedRows& BlockExchange::collect(const std::vector<RoundRows>& 
     if (out[r] == 0) continue;
     for (const Piece& piece : pieces[r]) {
       if (piece.cells.rank != own) continue;
-      const StoredRows stored = held.read(layout_of(r), piece.cells, piece.first, piece.count);
-      const auto [values, state] = sent.next(r, layout_of(r), piece);
+      const StoredRows stored = read_piece(held, layout_of(r), piece);
+      const auto [values, state, uses] = sent.next(r, layout_of(r), piece);
       std::ranges::copy(stored.values, values);
       std::ranges::copy(std::as_bytes(std::span(stored.state)), state);
+      std::ranges::copy(std::as_bytes(std::span(stored.uses)), uses);
     }
     messages_.send(sent_[r], r);
   }
@@ -181,14 +267,15 @@ const datasets::SavedRows& BlockExchange::collect(const std::vector<RoundRows>& 
     put_row_numbers(layout_.arrays[range.array].fields.front(), ranges[own].listed, rows_.front());
   for (const Piece& piece : pieces[own]) {
     if (piece.cells.rank != own) continue;
-    const StoredRows stored = held.read(layout_of(own), piece.cells, piece.first, piece.count);
-    copy<true>(layout_of(own), piece, rows_, stored.values.data(), std::as_bytes(std::span(stored.state)).data());
+    const StoredRows stored = read_piece(held, layout_of(own), piece);
+    const auto [values, state, uses] = bytes_in(stored);
+    copy<true>(layout_of(own), piece, rows_, values, state, uses);
   }
   messages_.wait();
   for (const Piece& piece : pieces[own]) {
     if (piece.cells.rank == own) continue;
-    const auto [values, state] = received.next(piece.cells.rank, layout_of(own), piece);
-    copy<true>(layout_of(own), piece, rows_, values, state);
+    const auto [values, state, uses] = received.next(piece.cells.rank, layout_of(own), piece);
+    copy<true>(layout_of(own), piece, rows_, values, state, uses);
   }
   return rows_;
 }
@@ -201,7 +288,7 @@ void BlockExchange::spread(const std::vector<RoundRows>& ranges, const datasets:
   std::vector<std::vector<Piece>> pieces;  // of the range of each rank
   std::vector<std::int64_t> in(static_cast<std::size_t>(ranks)), out(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
-    pieces.push_back(pieces_of(layout_of(r), ranges[r], all));
+    pieces.push_back(pieces_of(layout_of(r), ranges[r], all, false));
     for (const Piece& piece : pieces.back()) {
       if (r != own && piece.cells.rank == own) in[r] += piece.bytes(layout_of(r));
       if (r == own && piece.cells.rank != own) out[piece.cells.rank] += piece.bytes(layout_of(r));
@@ -212,27 +299,29 @@ void BlockExchange::spread(const std::vector<RoundRows>& ranges, const datasets:
     if (in[r] > 0) messages_.receive(received_[r], r);
   for (const Piece& piece : pieces[own]) {
     if (piece.cells.rank == own) continue;
-    const auto [values, state] = sent.next(piece.cells.rank, layout_of(own), piece);
-    copy<false>(layout_of(own), piece, rows, values, state);
+    const auto [values, state, uses] = sent.next(piece.cells.rank, layout_of(own), piece);
+    copy<false>(layout_of(own), piece, rows, values, state, uses);
   }
   for (int r = 0; r < ranks; ++r)
     if (out[r] > 0) messages_.send(sent_[r], r);
   for (const Piece& piece : pieces[own]) {
     if (piece.cells.rank != own) continue;
     StoredRows stored = room_for(layout_of(own), piece);
-    copy<false>(layout_of(own), piece, rows, stored.values.data(),
-                std::as_writable_bytes(std::span(stored.state)).data());
-    held.write(layout_of(own), piece.cells, piece.first, stored);
+    const auto [values, state, uses] = bytes_in(stored);
+    copy<false>(layout_of(own), piece, rows, values, state, uses);
+    write_piece(held, layout_of(own), piece, stored);
   }
   messages_.wait();
   for (int r = 0; r < ranks; ++r)
     for (const Piece& piece : pieces[r]) {
       if (r == own || piece.cells.rank != own) continue;
       StoredRows stored = room_for(layout_of(r), piece);
-      const auto [values, state] = received.next(r, layout_of(r), piece);
-      std::copy_n(values, stored.values.size(), stored.values.data());
-      std::copy_n(state, 4 * stored.state.size(), std::as_writable_bytes(std::span(stored.state)).data());
-      held.write(layout_of(r), piece.cells, piece.first, stored);
+      const auto [values, state, uses] = received.next(r, layout_of(r), piece);
+      const auto [own_values, own_state, own_uses] = bytes_in(stored);
+      std::copy_n(values, stored.values.size(), own_values);
+      std::copy_n(state, 4 * stored.state.size(), own_state);
+      std::copy_n(uses, sizeof(RowUse) * stored.uses.size(), own_uses);
+      write_piece(held, layout_of(r), piece, stored);
     }
 }
 

@@ -21,6 +21,12 @@ class HeldRows {
   /// Return and set the local rows [first, first + count) of cells that this rank holds.
   StoredRows read(const ArrayLayout& layout, const HeldCells& cells, std::int64_t first, std::int64_t count) const;
   void write(const ArrayLayout& layout, const HeldCells& cells, std::int64_t first, const StoredRows& rows);
+  /// Do the same by keys, where rows come and go. A store that cannot take them is asked no more, and require_room()
+  /// throws what it says.
+  StoredRows read_keys(const ArrayLayout& layout, const HeldCells& cells, const std::vector<std::int64_t>& keys) const;
+  void write_keys(const ArrayLayout& layout, const HeldCells& cells, const std::vector<std::int64_t>& keys,
+                  const StoredRows& rows);
+  void require_room() const;
   /// Gives the dense model the weights that were written, as they are after so many steps.
   void complete(std::int64_t steps);
 
@@ -28,6 +34,7 @@ class HeldRows {
   ShardedTables& tables_;
   DenseModel& dense_;
   StoredRows weights_;  ///< all of the dense model, where there is one
+  std::string no_room_;
 };
 
 /// Names the rows of a rank's part of a round: a range of an array, and where this does not have all rows their

@@ -11,6 +11,7 @@
 
 #include "datasets/checkpoint/manifest.hpp"
 #include "reference/error.hpp"
+#include "reference/storage.hpp"
 #include "results/json_text.hpp"
 #include "workloads/tables/storages.hpp"
 
@@ -28,6 +29,14 @@ Json facts_of(const Table& table) {
              {"stochastic_rounding", table.stochastic_rounding},
              {"optimizer", to_json(table.optimizer)}};
   if (const auto describe = maker_of(table).describe_parts) facts.update(describe(table).attributes);
+  if (storage_of(table).comes_and_goes)
+    facts["dynamic"] = {{"admit", text_of(table.dynamic.admission)},
+                        {"evict", text_of(table.dynamic.eviction)},
+                        {"capacity", table.dynamic.eviction.capacity},
+                        {"absent", name_of(table.dynamic.absent)},
+                        {"any_key", table.any_key},
+                        {"min_key", table.any_key ? table.keys.first : 0},
+                        {"max_key", table.any_key ? table.keys.last() : table.rows - 1}};
   return facts;
 }
 

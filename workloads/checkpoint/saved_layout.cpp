@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/dynamic/key_filter.hpp"
+#include "reference/dynamic/dynamic_table.hpp"
 #include "reference/error.hpp"
 #include "reference/storage.hpp"
+#include "workloads/tables/dynamic/dynamic_store.hpp"
 #include "workloads/tables/storages.hpp"
 
 namespace shardmark::workloads {
@@ -34,17 +37,71 @@ std::string path_of_part(const Table& table, std::size_t part) {
 datasets::hdf5::RowElement element_of(ValueType type) { return named<datasets::hdf5::RowElement>(name_of(type)); }
 
 void require_saved(const Table& table) {
-  if (storage_of(table).comes_and_goes)
-    throw InputError(
-        fmt::format("table {}: keys of storage {} are not saved yet; use --storage dense, or no --save and "
-                    "--restore",
-                    table.name, name_of(table.storage)));
   const Table beside = storage_of(table).cached_rows(table);
   if (beside.rows > 0 && beside.optimizer.kind != OptimizerKind::none)
     throw InputError(fmt::format(
         "table {}: its cached rows are trained beside its parts and are not saved; use cached rows that are read only, "
         "or none",
         table.name));
+}
+
+/// Says what files have of a part of a table whose rows come and go.
+struct KeyedArray {
+  SavedKeys part;
+  std::string below;  ///< the path of the table
+  std::vector<datasets::SavedField> fields;
+  std::int64_t dim = 0;  ///< of values
+};
+
+std::vector<KeyedArray> keyed_arrays(const Table& table) {
+  using datasets::hdf5::RowElement;
+  const datasets::SavedField key{"key", RowElement::int64, 1}, use{"use", RowElement::uint32, 2};
+  std::vector<KeyedArray> arrays{{SavedKeys::rows, "", {key, use}, values_are_saved(table) ? table.dim : 0}};
+  const Admission admission = reference::rules_of(table).admission;
+  if (admission.kind == AdmissionKind::counter) arrays.push_back({SavedKeys::counts, "/counted", {key, use}});
+  if (admission.kind == AdmissionKind::bloom) {
+    const bool in_bytes = kernels::KeyFilter<Execution>::in_bytes(admission);
+    const std::int64_t counters = bloom_shape(admission).counters;
+    arrays.push_back(
+        {SavedKeys::counters,
+         "/bloom",
+         {{"bucket", RowElement::int64, 1}, {"values", in_bytes ? RowElement::uint8 : RowElement::uint32, counters}},
+         kernels::KeyFilter<Execution>::bucket_bytes_of(admission)});
+  }
+  arrays.push_back({SavedKeys::evicted, "/evicted", {key}});
+  return arrays;
+}
+
+/// Returns the layout of a part of a table whose rows come and go.
+ArrayLayout keyed_layout(const KeyedArray& array, const Table& table, std::int64_t number,
+                         const placement::TablePlacement& placement, const ShardLayout& own) {
+  const bool rows = array.part == SavedKeys::rows, has_columns = rows && array.dim > 0;
+  ArrayLayout layout{.table = number, .dim = array.dim, .holders = {}, .replica = {}, .keyed = array.part};
+  if (has_columns) {
+    layout.value_type = table.value_type;
+    layout.vectors = choice_of(table.optimizer.kind).vectors;
+    layout.scalars = choice_of(table.optimizer.kind).scalars;
+  }
+  std::vector<std::int64_t> strips;  // their first columns
+  for (const placement::Shard& shard : placement.shards) {
+    HeldCells cells{shard.rank,
+                    -1,
+                    shard.rows,
+                    has_columns ? shard.column_begin : 0,
+                    has_columns ? shard.column_end : array.dim,
+                    shard.column_begin > 0};
+    if (shard.rank == own.rank) cells.shard = shard_number(own, number, shard.rows, shard.column_begin, false);
+    const auto strip = std::ranges::find(strips, shard.column_begin) - strips.begin();
+    if (strip == std::ssize(strips)) {
+      strips.push_back(shard.column_begin);
+      layout.holders_of_buckets.emplace_back(static_cast<std::size_t>(key_buckets), -1);
+    }
+    for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket)
+      if (cells.rows.contains(row_of_bucket(bucket, table.rows)))
+        layout.holders_of_buckets[strip][bucket] = std::ssize(layout.holders);
+    layout.holders.push_back(cells);
+  }
+  return layout;
 }
 
 }  // namespace
@@ -61,6 +118,19 @@ SavedLayout::SavedLayout(const placement::Plan& plan, const std::vector<Table>& 
   for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
     const Table& table = tables[t];
     const placement::TablePlacement& placement = plan.tables[t];
+    if (storage_of(table).comes_and_goes) {
+      for (KeyedArray& array : keyed_arrays(table)) {
+        ArrayLayout layout = keyed_layout(array, table, t, placement, own);
+        if (array.part == SavedKeys::rows && array.dim > 0) {
+          array.fields.push_back({"values", element_of(table.value_type), table.dim});
+          if (const std::int64_t state = layout.state_floats(table.dim); state > 0)
+            array.fields.push_back({"state", datasets::hdf5::RowElement::fp32, state});
+        }
+        arrays.push_back(datasets::saved_array("/tables/" + table.name + array.below, 0, std::move(array.fields)));
+        layouts.push_back(std::move(layout));
+      }
+      continue;
+    }
     if (table.value_type == ValueType::int8) continue;
     require_saved(table);
     const std::vector<Table> parts = storage_of(table).parts(table);
@@ -77,8 +147,12 @@ SavedLayout::SavedLayout(const placement::Plan& plan, const std::vector<Table>& 
                          .replica = {}};
       const placement::RowSet all{0, parts[p].rows, 1};
       for (const placement::Shard& shard : placement.shards) {
-        HeldCells cells{shard.rank, -1, splits ? shard.rows : all, splits ? shard.column_begin : 0,
-                        splits ? shard.column_end : parts[p].dim};
+        HeldCells cells{shard.rank,
+                        -1,
+                        splits ? shard.rows : all,
+                        splits ? shard.column_begin : 0,
+                        splits ? shard.column_end : parts[p].dim,
+                        splits && shard.column_begin > 0};
         if (shard.rank == own.rank) cells.shard = shard_number(own, t, shard.rows, shard.column_begin, false);
         if (cells.rows.count() > 0) layout.holders.push_back(cells);
       }
@@ -97,28 +171,34 @@ SavedLayout SavedLayout::of_arrays(const datasets::Manifest& manifest, const std
   const auto refuse = [&](const std::string& what) {
     throw InputError(fmt::format("{}: {}, which this model has not; restore another checkpoint", folder, what));
   };
-  if (!manifest.parent && manifest.arrays != arrays) refuse("has other arrays, or arrays of another shape");
+  const auto is_whole = [](const datasets::SavedArray& array) { return !array.is_numbered(); };
+  if (!manifest.parent && std::ranges::count_if(manifest.arrays, is_whole) != std::ranges::count_if(arrays, is_whole))
+    refuse("has other arrays, or arrays of another shape");
   SavedLayout some = *this;
   some.arrays = manifest.arrays;
   some.layouts.clear();
   for (const datasets::SavedArray& array : manifest.arrays) {
     const auto found = std::ranges::find(arrays, array.path, &datasets::SavedArray::path);
-    if (found == arrays.end() || (manifest.parent && array.fields != with_row_numbers(*found)))
-      refuse(fmt::format("has array {}", array.path));
+    if (found == arrays.end()) refuse(fmt::format("has array {}", array.path));
+    const bool same = found->is_numbered() ? array.fields == found->fields
+                      : manifest.parent    ? array.fields == with_row_numbers(*found)
+                                           : array == *found;
+    if (!same) refuse(fmt::format("has array {} of another shape", array.path));
     some.layouts.push_back(layouts[static_cast<std::size_t>(found - arrays.begin())]);
   }
   return some;
 }
 
-SavedLayout SavedLayout::of_rows(std::vector<std::vector<std::int64_t>> rows) const {
-  SavedLayout some = *this;
-  some.arrays.clear();
-  some.layouts.clear();
+SavedLayout SavedLayout::of_rows(std::vector<std::optional<std::vector<std::int64_t>>> rows) const {
+  SavedLayout some;
   for (std::size_t a = 0; a < arrays.size(); ++a) {
-    if (rows[a].empty()) continue;
-    some.arrays.push_back(datasets::saved_array(arrays[a].path, std::ssize(rows[a]), with_row_numbers(arrays[a])));
+    const datasets::SavedArray& array = arrays[a];
+    if (rows[a] && rows[a]->empty()) continue;
+    const bool by_row = rows[a] && !array.is_numbered();
+    some.arrays.push_back(datasets::saved_array(array.path, rows[a] ? std::ssize(*rows[a]) : array.rows,
+                                                by_row ? with_row_numbers(array) : array.fields));
     some.layouts.push_back(layouts[a]);
-    some.listed.push_back(std::move(rows[a]));
+    some.listed.push_back(rows[a] ? std::move(*rows[a]) : std::vector<std::int64_t>());
   }
   return some;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "comm/placement/plan.hpp"
 #include "datasets/checkpoint/manifest.hpp"
 #include "workloads/tables/shard_layout.hpp"
+#include "workloads/tables/store.hpp"
 
 namespace shardmark::workloads {
 
@@ -15,8 +17,9 @@ namespace shardmark::workloads {
 struct HeldCells {
   int rank = 0;
   std::int64_t shard = 0;  ///< number among the shards of `rank`; known of this rank's alone
-  placement::RowSet rows;
+  placement::RowSet rows;  ///< where rows come and go, those that stand for buckets
   std::int64_t column_begin = 0, column_end = 0;
+  bool repeats = false;  ///< whether other cells have what lies beside the columns of these rows too
 
   std::int64_t columns() const { return column_end - column_begin; }
 };
@@ -29,23 +32,37 @@ struct ArrayLayout {
   std::int64_t vectors = 0, scalars = 0;  ///< floats of state of a row: vectors of dim columns, and beside them
   std::vector<HeldCells> holders;         ///< of rows that one rank holds: each cell once
   HeldCells replica;                      ///< rows that every rank holds; `rank` is of no use
+  /// These are of a table whose rows come and go: what of it the array is, and the number of the holder of each bucket,
+  /// [strips of columns][key_buckets]; -1: none, as the table has fewer rows than there are buckets.
+  std::optional<SavedKeys> keyed = {};
+  std::vector<std::vector<std::int64_t>> holders_of_buckets = {};
 
   /// Returns the bytes of a row of so many columns as a store has it (StoredRows).
-  std::int64_t value_bytes(std::int64_t columns) const { return row_bytes(value_type, columns); }
+  std::int64_t value_bytes(std::int64_t columns) const {
+    return keyed == SavedKeys::counters ? columns : row_bytes(value_type, columns);
+  }
   std::int64_t state_floats(std::int64_t columns) const { return vectors * columns + scalars; }
+  bool has_uses() const { return keyed == SavedKeys::rows || keyed == SavedKeys::counts; }
+  /// Returns whether all who hold columns of a row have the same of it.
+  bool has_copies() const { return keyed && (keyed != SavedKeys::rows || dim == 0); }
+  /// Returns the bucket of what has this number.
+  std::int64_t bucket(std::int64_t number) const {
+    return keyed == SavedKeys::counters ? number : KeyBuckets::of_table(table).bucket(number);
+  }
 };
 
 /// Lists everything that a checkpoint of tables holds, seen from one rank: tables in their order, of computed ones each
 /// part, then the weights of the dense model. int8 rows are none of it: they are not trained, and quantized anew where
-/// shards have other columns.
+/// shards have other columns. Where rows come and go, arrays of no row stand for what there may be.
 struct SavedLayout {
   std::vector<datasets::SavedArray> arrays;
   std::vector<ArrayLayout> layouts;  ///< by array
-  /// By array, where a checkpoint has only some rows: their numbers, ascending, which are also its field `row`.
+  /// By array, where its rows are numbered: their numbers, ascending, which are also its first field.
   std::vector<std::vector<std::int64_t>> listed = {};
 
   /// weights: of the dense model, with so many vectors of state. Throws InputError naming a table of which not all that
   /// is trained can be saved.
+  SavedLayout() = default;
   SavedLayout(const placement::Plan& plan, const std::vector<Table>& tables, const ShardLayout& own,
               std::int64_t weights, std::int64_t vectors);
 
@@ -55,12 +72,12 @@ struct SavedLayout {
 
   /// Returns the numbers of the rows of a range where they are listed.
   std::span<const std::int64_t> rows_of(const datasets::SavedRange& range) const {
-    if (listed.empty() || range.count == 0) return {};
+    if (range.count == 0 || !arrays[range.array].is_numbered()) return {};
     return std::span(listed[range.array]).subspan(range.first, range.count);
   }
 
-  /// Returns the layout of some rows of each array; arrays of none are left out.
-  SavedLayout of_rows(std::vector<std::vector<std::int64_t>> rows) const;
+  /// Returns the layout of some rows of each array, or of all; arrays of none are left out.
+  SavedLayout of_rows(std::vector<std::optional<std::vector<std::int64_t>>> rows) const;
 };
 
 /// Returns the fields of some rows of an array: their numbers, which go before its own, have 4 bytes where all fit.

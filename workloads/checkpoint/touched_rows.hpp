@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -10,6 +11,7 @@
 namespace shardmark::workloads {
 
 /// Remembers which rows steps have named, a bit each: those that may have changed since. A step changes no other row.
+/// Tables whose rows come and go have the step that used a row last beside it, and take no bits.
 class TouchedRows {
  public:
   TouchedRows(const std::vector<Table>& tables, const std::vector<Feature>& features);
@@ -20,8 +22,9 @@ class TouchedRows {
   void clear();
 
   /// Returns, by array of a layout, the rows that the samples of all ranks have named, ascending; of computed tables
-  /// those of their parts, of tables that are not trained none, of layers all. Collective.
-  std::vector<std::vector<std::int64_t>> rows(const comm::Communicator& comm, const SavedLayout& layout) const;
+  /// those of their parts, of tables that are not trained none, of layers all, of numbered arrays nothing. Collective.
+  std::vector<std::optional<std::vector<std::int64_t>>> rows(const comm::Communicator& comm,
+                                                             const SavedLayout& layout) const;
 
  private:
   const std::vector<Table>& tables_;

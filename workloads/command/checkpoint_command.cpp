@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/checkpoint/merge.hpp"
 #include "datasets/checkpoint/parts.hpp"
 #include "reference/error.hpp"
 #include "workloads/command/command.hpp"
@@ -65,7 +66,7 @@ void diff(const std::string& one, const std::string& other) {
   const auto found = datasets::differences(a, b);
   if (a.manifest().step != b.manifest().step) fmt::print("step: {} and {}\n", a.manifest().step, b.manifest().step);
   for (const auto& each : found)
-    fmt::print("{}: {} rows differ, the first of them row {}\n", each.path, each.rows, each.first_row);
+    fmt::print("{}: {} rows differ, the first of them {} {}\n", each.path, each.rows, each.number, each.first_row);
   if (!found.empty() || a.manifest().step != b.manifest().step) throw Failure{1};
   fmt::print("all {} arrays of step {} are the same, bit for bit\n", a.manifest().arrays.size(), a.manifest().step);
 }
@@ -86,6 +87,14 @@ void define_checkpoint(CLI::App& app) {
   const auto folders = std::make_shared<std::pair<std::string, std::string>>();
   CLI::App& command =
       *app.add_subcommand("diff", "which rows differ between two checkpoints, bit for bit; exit 1 if any");
+  CLI::App& merging = *app.add_subcommand(
+      "merge", "write a checkpoint of changes and those that it builds on as one with all rows, of the same step");
+  merging.add_option("FOLDER", folders->first, folder_help)->required();
+  merging.add_option("OUT", folders->second, "folder that gets the checkpoint, in one of its own")->required();
+  merging.callback([folders] {
+    const std::string folder = datasets::merge_checkpoints(folders->first, folders->second);
+    fmt::print("{}: {} bytes of rows\n", folder, datasets::read_manifest(folder).bytes());
+  });
   command.add_option("ONE", folders->first, folder_help)->required();
   command.add_option("OTHER", folders->second, folder_help)->required();
   command.callback([folders] { diff(folders->first, folders->second); });

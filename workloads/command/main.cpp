@@ -35,7 +35,7 @@ constexpr std::array commands{
     Command{"predict", "what a step would take on so many ranks of a machine; needs no MPI", define_predict},
     Command{"machine", "describe a machine by its data sheet, or convert one; needs no MPI", define_machine},
     Command{"data", "generate, convert and inspect training data; needs no MPI", define_data},
-    Command{"checkpoint", "show, verify and compare checkpoints; needs no MPI", define_checkpoint},
+    Command{"checkpoint", "show, verify, compare and merge checkpoints; needs no MPI", define_checkpoint},
     Command{"list", "what can be named: workloads, planners, transfers, exchanges, optimizers, ...", define_list},
     Command{"results", "print and draw results files; compare launches", define_results},
     Command{"help", "what a command does, and its options", define_help},

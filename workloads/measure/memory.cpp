@@ -218,8 +218,7 @@ double whole_table_bytes(const Plan& plan, const Workload& workload, std::int64_
 double bucket_owner_bytes(const TablePlacement& placement, const Workload& workload, std::int64_t table) {
   if (!storage_of(workload.tables[table]).comes_and_goes) return 0.0;
   std::set<std::int64_t> strips;
-  for (const Shard& shard : placement.shards)
-    if (lacks_rows(placement, workload.tables[table], shard)) strips.insert(shard.column_begin);
+  for (const Shard& shard : placement.shards) strips.insert(shard.column_begin);
   const auto readers = std::ranges::count(workload.features, table, &Feature::table);
   return static_cast<double>(key_buckets * sizeof(kernels::RowOwner) * strips.size() * readers);
 }

@@ -15,6 +15,7 @@
 #include "workloads/measure/export.hpp"
 #include "workloads/measure/measure.hpp"
 #include "workloads/net/net_setup.hpp"
+#include "workloads/net/saved_steps.hpp"
 #include "workloads/net/step_checks.hpp"
 
 namespace shardmark::workloads {
@@ -28,6 +29,10 @@ constexpr std::int64_t most_counted_ids = 20'000;
 /// Some oracles are asked in a share of the cases, by the seed, which stays while a case is made smaller.
 bool is_measured(const NetCase& one) { return one.seed % 8 == 0; }
 bool checks_memory(const NetCase& one) { return one.seed % 16 == 1; }
+bool is_restored(const NetCase& one, const std::vector<Table>& tables) {
+  const bool keyed = std::ranges::any_of(tables, [](const Table& table) { return storage_of(table).comes_and_goes; });
+  return one.seed % (keyed ? 3 : 24) == 1;
+}
 /// Some cases run as those of users whose ranks share cores: waiting ranks sleep, which takes other calls of MPI; and
 /// no bands hold arrays apart, so that arrays of nothing may have one address. Whatever the other oracles are.
 bool shares_cores(const NetCase& one) { return one.seed / 16 % 4 == 2; }
@@ -88,6 +93,11 @@ class CheckedCase {
                       : "");
     check_bytes(ready);
     if (ready.pipeline && ready.pipeline->shape().looks_up) check_staleness(*ready.pipeline);
+  }
+
+  /// Checks that the case goes on from a checkpoint as it does without.
+  void restore(bool changes) {
+    if (const std::string why = differs_when_restored(comm_, setup_, prepared_, changes); !why.empty()) fail(why);
   }
 
   const std::string& failed() const { return failed_; }
@@ -169,6 +179,8 @@ NetOutcome run_once(const comm::Communicator& comm, const NetCase& one, const Po
     CheckedCase checked(comm, setup, *batches);
     try {
       checked.run();
+      if (checked.failed().empty() && is_restored(one, setup.planned().options.workload.tables))
+        checked.restore(one.seed / 3 % 2 == 0);
     } catch (const comm::Agreed&) {
       refused = std::current_exception();
     }

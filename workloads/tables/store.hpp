@@ -86,7 +86,13 @@ struct ChosenRows {
 struct StoredRows {
   std::vector<std::byte> values;  ///< [rows] of StorageChoice::row_bytes: int8 rows with their scale and offset
   std::vector<float> state;       ///< [rows, state per row]
+  std::vector<RowUse> uses = {};  ///< [rows] where rows come and go
 };
+
+/// Names what a checkpoint holds of a table whose rows come and go, each by ascending keys: rows with their uses;
+/// counts of keys that have no row yet, as uses; the counters that keys of a bucket share, whose key is its number; and
+/// of checkpoints of changes the keys that have neither a row nor a count any more.
+enum class SavedKeys { rows, counts, counters, evicted };
 
 /// Is a row of a table whose rows come and go.
 struct LiveRow {
@@ -124,6 +130,22 @@ class Store {
   virtual void end(std::int64_t /*shard*/, std::int64_t /*step*/) {}
   /// Returns the rows of a shard of such a store, by ascending keys.
   virtual std::vector<LiveRow> live_rows(std::int64_t /*shard*/) const { return {}; }
+
+  /// These are what a checkpoint of such a store takes. saved_keys() returns what of a part has changed after step
+  /// `since`, ascending: all where it is 0. saved_count() returns how many those of step 0 are. Keys that leave are
+  /// noted from note_evicted() on, which forgets those before. A part is read and written by keys that saved_keys()
+  /// returned, on whichever rank has them now; forget_keys() comes before the first write.
+  virtual std::vector<std::int64_t> saved_keys(std::int64_t /*shard*/, SavedKeys, std::int64_t /*since*/) const {
+    return {};
+  }
+  virtual std::int64_t saved_count(std::int64_t /*shard*/, SavedKeys) const { return 0; }
+  virtual void note_evicted(std::int64_t /*shard*/) {}
+  virtual StoredRows read_keys(std::int64_t /*shard*/, SavedKeys, const std::vector<std::int64_t>& /*keys*/) const {
+    return {};
+  }
+  virtual void write_keys(std::int64_t /*shard*/, SavedKeys, const std::vector<std::int64_t>& /*keys*/,
+                          const StoredRows& /*rows*/) {}
+  virtual void forget_keys(std::int64_t /*shard*/) {}
 
   /// Looks up the bags that a step in flight reads here. set() is called when they change in number; it allocates
   /// nothing for numbers that have been seen before.

@@ -178,6 +178,64 @@ TEST(DynamicKeys, InheritNoFrequency) {
   EXPECT_EQ(host(keys.keys().uses())[0], (RowUse{3, 1}));  // in the slot that it had
 }
 
+// The LFU cache of DeepRec, given counts, lets all new frequencies share one list; its search for the next one ends at
+// the largest, and a second eviction without inserts takes from an empty list.
+TEST(DynamicKeys, ShareNoFrequencyLists) {
+  const Space exec;
+  DynamicKeys<Space> keys(rules_of("all", "lfu", 4096), mix_of_table);
+  constexpr std::int64_t count = 12;
+  Keys all, victims;
+  std::vector<RowUse> uses;
+  for (std::int64_t i = 0; i < count; ++i) {
+    all.push_back(key_of_bits(mix_of_table, static_cast<std::uint64_t>(i)));  // of a bucket that keeps one
+    uses.push_back({1, static_cast<std::uint32_t>(100 * ((5 * i) % count) + 1)});
+  }
+  for (std::int64_t place = 0; place + 1 < count; ++place) victims.push_back(all[at((5 * place) % count)]);
+  const Array<Space, std::int64_t> slots("slots", count);
+  keys.put(exec, array_of(exec, all, "keys"), array_of(exec, uses, "uses"), slots);
+  EXPECT_EQ(host(keys.end(exec, 2, {})), victims);
+  EXPECT_EQ(host(keys.end(exec, 3, {})), Keys{});
+  EXPECT_EQ(keys.table().keys(), 1);
+}
+
+// Evictions of DeepRec (issues 739, 740, 808) and FBGEMM take rows between their lookup and their update.
+TEST(DynamicKeys, AreNotEvictedBetweenLookupAndUpdate) {
+  Random random(3);
+  ModelledKeys keys(rules_of("all", "lru", 4096));
+  const std::int64_t a = key_of_bits(mix_of_table, 1), b = key_of_bits(mix_of_table, 2),
+                     c = key_of_bits(mix_of_table, 3);
+  keys.bring(1, {{a, 1}, {b, 1}}, random);
+  keys.bring(2, {{a, 1}, {c, 1}}, random);
+  const Keys looked_up = keys.find({a, c});
+  keys.update({{a, 1}, {b, 1}}, random);
+  keys.end(1);
+  EXPECT_EQ(keys.find({a, b, c}), (Keys{looked_up[0], no_slot, looked_up[1]}));
+  keys.update({{a, 1}, {c, 1}}, random);
+  keys.end(2);
+  keys.expect_equal_to_the_rule({a, b, c});
+}
+
+// A checkpoint's keys are what they were: of a row, a count, or neither, whatever they have been since.
+TEST(DynamicKeys, BecomeWhatTheyWere) {
+  const Space exec;
+  DynamicKeys<Space> keys(rules_of("counter:3", "none", 0), mix_of_table);
+  const auto device = [&](const auto& values) { return array_of(exec, values, "values"); };
+  const Array<Space, std::int64_t> slots("slots", 3);
+  keys.bring(exec, 1, device(Keys{1, 2, 3}), device(Keys{3, 2, 1}), slots);  // 1 has a row, 2 and 3 have counts
+  const Array<Space, std::int64_t> one("slots", 1);
+  keys.put(exec, device(Keys{2}), device(std::vector<RowUse>{{7, 9}}), one);
+  keys.put_counts(exec, device(Keys{1}), device(std::vector<RowUse>{{8, 2}}));
+  keys.forget(exec, device(Keys{3}));
+  const Array<Space, std::int64_t> now("slots", 3);
+  keys.find(exec, device(Keys{1, 2, 3}), now);
+  EXPECT_EQ(host(now), (Keys{no_slot, host(one)[0], no_slot}));
+  EXPECT_EQ(host(keys.uses())[at(host(one)[0])], (RowUse{7, 9}));
+  EXPECT_EQ(keys.filter().counted().keys(), 1);
+  keys.bring(exec, 9, device(Keys{1, 3}), device(Keys{1, 2}), Kokkos::subview(slots, std::pair(0, 2)));
+  EXPECT_GE(host(slots)[0], 0);  // whose count was 2
+  EXPECT_EQ(host(slots)[1], not_admitted);
+}
+
 // HugeCTR inserts in evaluations too.
 TEST(DynamicKeys, AreNotInsertedByEvaluations) {
   Random random(2);

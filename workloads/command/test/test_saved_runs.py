@@ -13,7 +13,14 @@ import h5py
 import numpy
 from program import SHARDMARK, SMALL, ProgramTest, main, options, records
 
+COME_AND_GO = {"exact": "true", "scale": None}
 EXACT = {"exact": "true", "optimizer": "sgd", "scale": "1/16384"}  # the bits are the same on any ranks and plan
+# Rows that come and go, of keys that are rows, or that nobody knows, beside some of which there are all.
+COMING = {"name": "coming", "global_batch": 300, "optimizer": {"name": "sgd", "learning_rate": 0.125}, "ids": {"drift_share": 0.1, "drift_every": 2},
+          "tables": [{"name": "all", "rows": 700, "dim": 8},
+                     {"name": "idle", "rows": 9000, "dim": 8, "storage": "dynamic", "dynamic": {"admit": "counter:2", "evict": "idle:2"}},
+                     {"name": "least", "rows": -1, "keys": 6000, "dim": 4, "storage": "dynamic", "dynamic": {"admit": "bloom:2:0.1", "evict": "lru", "capacity": 30000}}],
+          "features": [{"name": name, "table": name, "pooling": "sum", "hotness": 3} for name in ("all", "idle", "least")]}
 
 
 def crash_points():
@@ -87,7 +94,7 @@ class SavedRuns(ProgramTest):
     def crash(self, point):
         """Kills a run, and returns what it left, gone on from to step 4; nothing where it had saved nothing."""
         folder = self.new_path()
-        given = {**EXACT, "plan": "row_wise", "train": 12, "save": folder, "save_every": 1,
+        given = {**COME_AND_GO, "workload": self.coming, "plan": "row_wise", "train": 12, "save": folder, "save_every": 1,
                  "save_kind": ("full", "changes")[point % 2]}
         outcome, _ = self.case(2, set=f"fault=crash@{point}", **given)
         if outcome.code == 0:
@@ -100,7 +107,15 @@ class SavedRuns(ProgramTest):
 
     def test_a_run_that_is_killed_goes_on_from_its_last_checkpoint(self):
         whole = self.new_path()
-        self.succeeds(self.case(1, plan="table_wise", train=12, save=whole, **EXACT)[0])
+        self.coming = self.new_file(COMING)
+        self.succeeds(self.case(1, plan="table_wise", workload=self.coming, train=12, save=whole, **COME_AND_GO)[0])
+        with h5py.File(whole / "step-00000012" / "index.h5") as index:
+            for name in ("idle", "least"):
+                keys, use = index[f"tables/{name}/key"][:, 0], index[f"tables/{name}/use"][:]
+                self.assertGreater(len(keys), 100, name)
+                self.assertTrue((keys[1:] > keys[:-1]).all() and (use[:, 0] <= 12).all() and (use > 0).all(), name)
+                self.assertEqual(len(index[f"tables/{name}/values"]), len(keys))
+            self.assertTrue(set(index["tables/idle/counted/key"][:, 0]).isdisjoint(index["tables/idle/key"][:, 0]))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             left = list(pool.map(self.crash, crash_points()))
         self.assertTrue(any(left))
@@ -134,7 +149,7 @@ class SavedRuns(ProgramTest):
         self.refuses_case("--save-every 3: nothing is saved; use --save FOLDER", ranks=(1,), save_every=3)
         self.refuses_case("nothing is saved", ranks=(1,), set="fault=crash@3")
         self.refuses_case("overlap law there and 0.5 here", ranks=(1,), restore=self.saved, overlap=0.5, **EXACT)
-        self.refuses_case("keys of storage dynamic are not saved yet", ranks=(2,), save="here", storage="dynamic", train=2)
+        self.refuses_case("storage dense there and dynamic here", ranks=(1,), restore=self.saved, storage="dynamic", train=9, **EXACT)
         self.refuses_case("--save-kind changes: nothing is saved", ranks=(1,), save_kind="changes")
         outcome, _ = self.case(1, command="compare", plan="table_wise,row_wise", save=self.new_path(), **EXACT)
         self.refuses(outcome, "has room for one case, and there are")

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 
 #include "comm/collectives.hpp"
+#include "datasets/checkpoint/merge.hpp"
 #include "datasets/checkpoint/parts.hpp"
 #include "workloads/checkpoint/checkpoints.hpp"
 #include "workloads/checkpoint/run_facts.hpp"
@@ -201,6 +203,102 @@ TEST_F(Saved, RowsTravelToTheirBlocksAndNoFarther) {
   EXPECT_LT(split.sent, bytes);
 }
 
+/// Returns a few ids of many rows a step, so that some come back and some leave, of tables beside one of all rows.
+RunOptions coming_and_going(RunOptions options, std::string_view admit, std::string_view evict, std::int64_t capacity) {
+  options = six_steps(std::move(options));
+  for (std::size_t t = 0; t < options.workload.tables.size(); ++t) {
+    Table& table = options.workload.tables[t];
+    if (t == 4) continue;
+    table.storage = Storage::dynamic;
+    table.dynamic = {reference::admission_named(admit), reference::eviction_named(evict, capacity)};
+    table.any_key = t == 1;
+  }
+  options.workload.tables[2].rows = 40'000;
+  options.workload.features[2].hotness = 120;
+  options.workload.ids.distribution = IdDistribution::uniform;
+  return options;
+}
+
+TEST_F(Saved, RowsThatComeAndGoGoOnOnAnyRanksUnderAnyPlan) {
+  std::size_t turn = 0;
+  for (const auto& [admit, evict, capacity] :
+       {std::tuple("all", "none", 0), std::tuple("counter:2", "idle:1", 0), std::tuple("bloom:2:0.3", "lru", 28'672),
+        std::tuple("bloom:300:0.3", "none", 0), std::tuple("counter:3", "lfu", 28'672)}) {
+    const RunOptions options =
+        coming_and_going(small_case(Pooling::sum, OptimizerKind::sgd, true), admit, evict, capacity);
+    const std::string name = std::string(admit) + " " + evict;
+    constexpr std::array planners{"row_wise", "table_wise", "column_wise"};
+    take_all(options, planners[turn % planners.size()], name);
+    for (const int ranks : {1, 3, 4}) expect_same(options, ranks, planners[++turn % planners.size()], name, true);
+  }
+  RunOptions rounded =
+      coming_and_going(small_case(Pooling::sum, OptimizerKind::adam, false, ValueType::bf16), "counter:2", "idle:1", 0);
+  for (Table& table : rounded.workload.tables) table.stochastic_rounding = true;
+  rounded.workload.tables[0].value_type = ValueType::int8;
+  rounded.workload.tables[0].optimizer.kind = OptimizerKind::none;
+  take_all(rounded, "row_wise", "rounded");
+  expect_same(rounded, 2, "row_wise", "rounded", true);
+  expect_same(rounded, 3, "column_wise", "rounded", false);
+}
+
+TEST_F(Saved, EvaluationsChangeNothing) {
+  const RunOptions options =
+      coming_and_going(small_case(Pooling::sum, OptimizerKind::adagrad, false), "counter:2", "idle:1", 0);
+  on_ranks(2, [&](const comm::Communicator& comm) {
+    RunOptions saving = options;
+    saving.save = path("whole/trained");
+    Steps steps(comm, saving, "row_wise");
+    steps.take(0, 3);
+    steps.checkpoints.save(steps.tables, *steps.dense);
+    const std::vector<std::int64_t> keys{0, 1, 2, -1, 77, std::int64_t{1} << 40};
+    for (int evaluation = 0; evaluation < 1000; ++evaluation)
+      for (std::int64_t s = 0; s < std::ssize(steps.tables.layout().shards); ++s)
+        if (steps.tables.layout().shards[s].table < 4) steps.tables.store_of(s).read_rows(s, 0, keys);
+    steps.options.save = path("again");
+    steps.checkpoints.save(steps.tables, *steps.dense);
+    expect_equal(comm, "whole/trained", "after evaluations");
+  });
+}
+
+// The dump of HugeCTR writes 1 / dim of the rows, and on several ranks the values of other ones.
+TEST_F(Saved, NoDumpIsPartial) {
+  const RunOptions options =
+      coming_and_going(small_case(Pooling::sum, OptimizerKind::adagrad, false), "all", "idle:1", 0);
+  on_ranks(3, [&](const comm::Communicator& comm) {
+    RunOptions saving = options;
+    saving.save = path("dump");
+    Steps steps(comm, saving, "row_wise");
+    steps.take(0, 3);
+    steps.checkpoints.save(steps.tables, *steps.dense);
+    const datasets::CheckpointReader reader(path("dump"));
+    for (std::int64_t t = 0; t < 4; ++t) {
+      const auto& arrays = reader.manifest().arrays;
+      const auto found = std::ranges::find(arrays, "/tables/t" + std::to_string(t), &datasets::SavedArray::path);
+      ASSERT_NE(found, arrays.end());
+      const datasets::SavedRows rows = reader.read({found - arrays.begin(), 0, found->rows});
+      const std::vector<std::int64_t> keys = row_numbers(found->fields.front(), rows.front());
+      std::vector<float> values(rows[2].size() / 4);
+      std::memcpy(values.data(), rows[2].data(), rows[2].size());
+      std::int64_t held = 0;
+      for (std::int64_t s = 0; s < std::ssize(steps.tables.layout().shards); ++s) {
+        if (steps.tables.layout().shards[s].table != t) continue;
+        const Store& store = steps.tables.store_of(s);
+        std::vector<std::int64_t> own;
+        for (const LiveRow& row : store.live_rows(s)) own.push_back(row.key);
+        held += std::ssize(own);
+        const std::vector<float> stored = store.read_rows(s, 0, own).values;
+        const auto dim = static_cast<std::size_t>(options.workload.tables[t].dim);
+        for (std::size_t i = 0; i < own.size(); ++i) {
+          const auto at = static_cast<std::size_t>(std::ranges::lower_bound(keys, own[i]) - keys.begin());
+          ASSERT_TRUE(at < keys.size() && keys[at] == own[i]) << "key " << own[i] << " is not there";
+          ASSERT_TRUE(std::equal(stored.begin() + i * dim, stored.begin() + (i + 1) * dim, values.begin() + at * dim));
+        }
+      }
+      EXPECT_EQ(std::ssize(keys), comm::all_reduce(comm, held, comm::Reduce::sum));
+    }
+  });
+}
+
 /// Saves all rows of step 2 in "changes", and what steps 4 and 6 changed.
 void save_changes(RunOptions options, std::string_view planner, const std::string& folder) {
   on_ranks(2, [&](const comm::Communicator& comm) {
@@ -221,8 +319,15 @@ TEST_F(Saved, ChangesFollowEachOtherAndNoOther) {
   RunOptions cores = six_steps(small_tts(Pooling::sum, OptimizerKind::adam, false));
   cores.workload.tables.push_back({.name = "large", .rows = 100'000, .dim = 4, .optimizer = {OptimizerKind::sgd}});
   cores.workload.features.push_back({.name = "of_large", .table = 5, .pooling = Pooling::sum, .hotness = 3});
+  RunOptions coming =
+      coming_and_going(small_case(Pooling::sum, OptimizerKind::adagrad, true), "counter:2", "lru", 28'672);
+  coming.workload.tables[4].rows = 150'000;
+  RunOptions hidden = coming;
+  for (Table& table : hidden.workload.tables) table.dynamic.admission = reference::admission_named("bloom:2:0.3");
   for (const auto& [name, run, planner, other] : {std::tuple("dense", &options, "row_wise", "column_wise"),
-                                                  std::tuple("tt", &cores, "table_wise", "data_parallel")}) {
+                                                  std::tuple("tt", &cores, "table_wise", "data_parallel"),
+                                                  std::tuple("coming", &coming, "row_wise", "column_wise"),
+                                                  std::tuple("hidden", &hidden, "column_wise", "table_wise")}) {
     const std::string folder = path(std::string("changes ") + name);
     take_all(*run, planner, name);
     save_changes(*run, planner, folder);
@@ -236,6 +341,11 @@ TEST_F(Saved, ChangesFollowEachOtherAndNoOther) {
         steps.checkpoints.save(steps.tables, *steps.dense);
         expect_equal(comm, std::string("whole/") + name, std::string("changes of ") + name);
       });
+    on_ranks(1, [&, &name = name](const comm::Communicator& comm) {
+      datasets::merge_checkpoints(folder, path("again"));
+      EXPECT_THROW(datasets::merge_checkpoints(folder, path("again")), InputError) << "it is there";
+      expect_equal(comm, std::string("whole/") + name, std::string("merged changes of ") + name);
+    });
   }
   const std::string folder = path("changes dense");
   int rank = 0;

@@ -102,6 +102,38 @@ TEST(DynamicTables, RowsLeaveByEveryRuleAlikeOnAnyRanksAndInEveryPlan) {
   }
 }
 
+// HugeCTR removes the rows that it evicts, and not their optimizer state.
+TEST(DynamicTables, KeepNoStateOfEvictedRows) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  RunOptions options = many_rows(rules("all", "idle:1"));
+  options.workload.tables.front().rows = 2'000;
+  for (const OptimizerKind kind : {OptimizerKind::rowwise_adagrad, OptimizerKind::adam}) {
+    options.workload.tables.front().optimizer = {.kind = kind, .learning_rate = 0.125F, .initial_accumulator = 0.5F};
+    EXPECT_EQ(0, wrong_values(comm, options, plan_of("row_wise", options, comm.size()), {})) << name_of(kind);
+  }
+}
+
+// TorchRec's ZCH looked keys up without the boundaries of features. Here all features name the same few keys.
+TEST(DynamicTables, LoseNoBoundaryBetweenFeatures) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  RunOptions options = dynamic(one_small_table(), rules("all"));
+  options.workload.tables.resize(3, options.workload.tables.front());
+  options.workload.features.resize(4, options.workload.features.front());
+  for (std::int64_t f = 0; f < 4; ++f) options.workload.features[f].name += std::to_string(f);
+  for (std::int64_t t = 0; t < 3; ++t) {
+    options.workload.tables[t].name += std::to_string(t);
+    options.workload.tables[t].rows = 9;
+    options.workload.features[t].table = t;
+  }
+  for (const RunOptions& each : {options, any_keys(options)})
+    for (const char* planner : {"table_wise", "row_wise", "column_wise"})
+      for (const placement::RowTransfer transfer :
+           {placement::RowTransfer::dense_partials, placement::RowTransfer::unique_rows})
+        EXPECT_EQ(0,
+                  wrong_values(comm, each, plan_of(planner, each, comm.size()), {.movement = {.transfer = transfer}}))
+            << planner << " " << name_of(transfer);
+}
+
 /// Types that are rounded, at random too, and all dims.
 TEST(DynamicTables, EveryValueTypeIsRight) {
   const comm::Communicator comm(MPI_COMM_WORLD);

@@ -9,7 +9,9 @@
 
 #include "kernels/dynamic/dynamic_keys.hpp"
 #include "kernels/route/bag_lengths.hpp"
+#include "reference/sort_distinct.hpp"
 #include "results/dynamic_fields.hpp"
+#include "workloads/tables/dynamic/placed_bytes.hpp"
 #include "workloads/tables/row_store.hpp"
 
 namespace shardmark::workloads {
@@ -17,6 +19,7 @@ namespace {
 
 using KeyArray = ConstDeviceArray<std::int64_t>;
 using SlotArray = DeviceArray<std::int64_t>;
+using KeyTable = kernels::KeyTable<Execution>;
 
 /// Gives the keys that have no slot one place that all share.
 void share_place(const SlotArray& slots, std::int64_t place) {
@@ -53,7 +56,7 @@ std::int64_t count_absent(const SlotArray& slots) {
 }
 
 /// Writes the keys of new rows to their slots.
-void write_keys(const kernels::PlacedRows<Execution>& added, const SlotArray& numbers) {
+void write_keys_of(const kernels::PlacedRows<Execution>& added, const SlotArray& numbers) {
   Kokkos::parallel_for(
       "shardmark::number_rows", kernels::static_range(Execution(), added.count()),
       KOKKOS_LAMBDA(const std::int64_t i) { numbers(added.places(added.chosen(i))) = added.numbers(added.chosen(i)); });
@@ -103,7 +106,7 @@ class DynamicStore : public RowStore {
   void fill(const RowValues& initial) override {
     initial_ = initial;
     for (const std::int64_t s : shards()) {
-      kept_[s].keys.emplace(reference::rules_of(table_of(s)), *local(s).rows.buckets);
+      forget_keys(s);
       kept_[s].counts = {};
     }
   }
@@ -117,7 +120,7 @@ class DynamicStore : public RowStore {
     const std::int64_t bound = kept.keys->table().slot_bound();
     require_room(s, bound);
     place_rows(s, {keys, slots, added});
-    if (kept.numbers.extent(0) > 0) write_keys({keys, slots, added}, kept.numbers);
+    if (kept.numbers.extent(0) > 0) write_keys_of({keys, slots, added}, kept.numbers);
     const std::int64_t absent = place_absent(s, keys, slots, bound);
     kept.counts.admitted += static_cast<std::int64_t>(added.extent(0));
     kept.counts.absent += absent;
@@ -128,16 +131,93 @@ class DynamicStore : public RowStore {
     const Table& table = table_of(s);
     const auto victims = kept_[s].keys->end(Execution(), step, {rows(s), table.value_type, local(s).dim()});
     kept_[s].counts.evicted += static_cast<std::int64_t>(victims.extent(0));
+    if (!kept_[s].evicted) return;
+    const std::vector<std::int64_t> keys = host_copy(victims);
+    kept_[s].evicted->insert(kept_[s].evicted->end(), keys.begin(), keys.end());
   }
 
   std::vector<LiveRow> live_rows(std::int64_t s) const override {
-    const kernels::PlacedRows<Execution> all = all_rows(s);
-    const auto keys = host_copy(all.numbers), slots = host_copy(all.places);
-    const auto uses = host_copy(kept_[s].keys->uses());
-    std::vector<LiveRow> live;
-    for (std::size_t i = 0; i < keys.size(); ++i) live.push_back({keys[i], uses[slots[i]]});
-    std::ranges::sort(live, {}, &LiveRow::key);
-    return live;
+    return used_keys(kept_[s].keys->table(), kept_[s].keys->uses());
+  }
+
+  std::vector<std::int64_t> saved_keys(std::int64_t s, SavedKeys part, std::int64_t since) const override {
+    const auto& keys = *kept_[s].keys;
+    std::vector<std::int64_t> saved;
+    const auto add = [&](const std::vector<LiveRow>& all) {
+      for (const auto& [key, use] : all)
+        if (use.last > since) saved.push_back(key);
+    };
+    if (part == SavedKeys::rows) add(live_rows(s));
+    if (part == SavedKeys::counts) add(used_keys(keys.filter().counted(), keys.filter().counts()));
+    if (part == SavedKeys::counters) {
+      const auto last = host_copy(keys.filter().last_counted());
+      for (std::int64_t bucket = 0; bucket < std::ssize(last); ++bucket)
+        if (last[bucket] > since) saved.push_back(bucket);
+    }
+    if (part == SavedKeys::evicted && kept_[s].evicted) {
+      saved = *kept_[s].evicted;
+      sort_distinct(saved);
+      for (const auto* table : {&keys.table(), &keys.filter().counted()}) {
+        const std::vector<std::int64_t> slots = host_copy(slots_of(*table, saved));
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < slots.size(); ++i)
+          if (slots[i] < 0) saved[kept++] = saved[i];
+        saved.resize(kept);
+      }
+    }
+    return saved;
+  }
+  std::int64_t saved_count(std::int64_t s, SavedKeys part) const override {
+    const auto& keys = *kept_[s].keys;
+    if (part == SavedKeys::rows) return keys.table().keys();
+    if (part == SavedKeys::counts) return keys.filter().counted().keys();
+    return std::ssize(saved_keys(s, part, 0));
+  }
+  void note_evicted(std::int64_t s) override { kept_[s].evicted.emplace(); }
+
+  StoredRows read_keys(std::int64_t s, SavedKeys part, const std::vector<std::int64_t>& keys) const override {
+    const auto& all = *kept_[s].keys;
+    if (part == SavedKeys::counts)
+      return {{}, {}, read_places(all.filter().counts().data(), 1, slots_of(all.filter().counted(), keys))};
+    if (part == SavedKeys::counters)
+      return {read_places<std::byte>(all.filter().counters(), all.filter().bucket_bytes(), array_of_keys(keys)), {}};
+    if (part == SavedKeys::evicted) return {};
+    const SlotArray slots = slots_of(all.table(), keys);
+    StoredRows read{{}, read_places<float>(state(s), state_size(s), slots), read_places(all.uses().data(), 1, slots)};
+    if (values_are_saved(table_of(s))) read.values = read_places<std::byte>(rows(s), bytes_of_row(s), slots);
+    return read;
+  }
+
+  void write_keys(std::int64_t s, SavedKeys part, const std::vector<std::int64_t>& keys,
+                  const StoredRows& stored) override {
+    const Execution exec;
+    Kept& kept = kept_[s];
+    const KeyArray wanted = array_of_keys(keys);
+    if (part == SavedKeys::evicted) return kept.keys->forget(exec, wanted);
+    if (part == SavedKeys::counters) {
+      write_places(stored.values, kept.keys->filter().bucket_bytes(), wanted, kept.keys->filter().counters());
+      const auto last = kept.keys->filter().last_counted();
+      auto steps = host_copy(last);
+      for (const std::int64_t bucket : keys) steps[bucket] = std::max(steps[bucket], 1U);  // it is not empty
+      Kokkos::deep_copy(last, Kokkos::View<const std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                                  steps.data(), steps.size()));
+      return;
+    }
+    const auto uses = kernels::array_of(exec, stored.uses, "shardmark::saved_uses");
+    if (part == SavedKeys::counts) return kept.keys->put_counts(exec, wanted, uses);
+    const SlotArray slots = kernels::allocate<Execution, std::int64_t>("shardmark::saved_slots", std::ssize(keys));
+    kept.keys->put(exec, wanted, uses, slots);
+    require_room(s, kept.keys->table().slot_bound());
+    const kernels::PlacedRows<Execution> added{wanted, slots, numbers_up_to(std::ssize(keys))};
+    if (kept.numbers.extent(0) > 0) write_keys_of(added, kept.numbers);
+    if (!values_are_saved(table_of(s))) return place_rows(s, added);
+    write_places(stored.values, bytes_of_row(s), slots, rows(s));
+    write_places(stored.state, state_size(s), slots, state(s));
+  }
+
+  void forget_keys(std::int64_t s) override {
+    kept_[s].keys.emplace(reference::rules_of(table_of(s)), *local(s).rows.buckets);
+    kept_[s].evicted.reset();
   }
 
   /// Rows of keys that have none are made beside the others.
@@ -145,9 +225,8 @@ class DynamicStore : public RowStore {
     const Execution exec;
     const auto count = static_cast<std::int64_t>(keys.size());
     const Table& table = table_of(s);
-    const SlotArray slots = kernels::allocate<Execution, std::int64_t>("shardmark::read_slots", count);
-    const KeyArray wanted = kernels::array_of(exec, keys, "shardmark::read_keys");
-    kept_[s].keys->find(exec, wanted, slots);
+    const KeyArray wanted = array_of_keys(keys);
+    const SlotArray slots = slots_of(kept_[s].keys->table(), keys);
     const auto values = kernels::allocate<Execution, std::byte>("shardmark::read_rows",
                                                                 count * row_bytes(table.value_type, local(s).dim()));
     const auto states = kernels::allocate<Execution, float>("shardmark::read_state", count * state_size(s));
@@ -183,7 +262,7 @@ class DynamicStore : public RowStore {
       sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(value));
     };
     for (const std::int64_t s : shards()) {
-      const auto& [keys, row_numbers, counts] = kept_[s];
+      const auto& [keys, row_numbers, counts, evicted] = kept_[s];
       const Table& table = table_of(s);
       add(DynamicNumber::rows, keys->table().keys());
       add(DynamicNumber::room, keys->table().room());
@@ -209,6 +288,7 @@ class DynamicStore : public RowStore {
     std::optional<kernels::DynamicKeys<Execution>> keys;
     SlotArray numbers;  ///< [places] where rows are rounded by their numbers
     Counts counts;
+    std::optional<std::vector<std::int64_t>> evicted;  ///< since a checkpoint, where changes are saved
   };
 
   /// Throws where rows of steps before did not leave enough room.
@@ -236,14 +316,37 @@ class DynamicStore : public RowStore {
     std::copy_n(from.begin() + row * width, width, to.begin() + at * width);
   }
 
-  kernels::PlacedRows<Execution> all_rows(std::int64_t s) const {
-    const auto& table = kept_[s].keys->table();
+  std::int64_t bytes_of_row(std::int64_t s) const { return row_bytes(table_of(s).value_type, local(s).dim()); }
+
+  static KeyArray array_of_keys(const std::vector<std::int64_t>& keys) {
+    return kernels::array_of(Execution(), keys, "shardmark::some_keys");
+  }
+  static SlotArray slots_of(const KeyTable& table, const std::vector<std::int64_t>& keys) {
+    const SlotArray slots = kernels::allocate<Execution, std::int64_t>("shardmark::some_slots", std::ssize(keys));
+    table.find(Execution(), array_of_keys(keys), slots);
+    Execution().fence("shardmark: slots of some keys are found");
+    return slots;
+  }
+
+  static kernels::PlacedRows<Execution> all_of(const KeyTable& table) {
     const SlotArray keys = kernels::allocate<Execution, std::int64_t>("shardmark::all_keys", table.keys());
     const SlotArray slots = kernels::allocate<Execution, std::int64_t>("shardmark::all_slots", table.keys());
     table.list(Execution(), keys, slots);
     const SlotArray all = numbers_up_to(table.keys());
     Execution().fence("shardmark: all keys are listed");
     return {keys, slots, all};
+  }
+  kernels::PlacedRows<Execution> all_rows(std::int64_t s) const { return all_of(kept_[s].keys->table()); }
+
+  /// Returns the keys of a table, ascending, with what lies at their slots.
+  static std::vector<LiveRow> used_keys(const KeyTable& table, const ConstDeviceArray<RowUse>& uses) {
+    const kernels::PlacedRows<Execution> all = all_of(table);
+    const auto keys = host_copy(all.numbers), slots = host_copy(all.places);
+    const auto of_slots = host_copy(uses);
+    std::vector<LiveRow> used;
+    for (std::size_t i = 0; i < keys.size(); ++i) used.push_back({keys[i], of_slots[slots[i]]});
+    std::ranges::sort(used, {}, &LiveRow::key);
+    return used;
   }
 
   void place_rows(std::int64_t s, const kernels::PlacedRows<Execution>& added) {
@@ -292,6 +395,8 @@ std::int64_t most_places(const Table& table, std::int64_t most_rows) {
   return table.dynamic.absent == AbsentRows::zero ? most_rows + 1 : 2 * most_rows;
 }
 
+bool values_are_saved(const Table& table) { return table.value_type != ValueType::int8; }
+
 bool has_capacity(const Table& table) { return table.dynamic.eviction.capacity > 0; }
 
 void require_capacity(Table& table, std::int64_t number, const std::vector<std::int64_t>& rows) {
@@ -313,9 +418,9 @@ double dynamic_bytes_beside(const Table& table, std::int64_t rows, std::int64_t 
   const Admission admission = reference::rules_of(table).admission;
   const auto keys = static_cast<double>(rows);
   double bytes = small_arrays + keys * (of_key + of_use);
-  if (admission.kind == AdmissionKind::counter) bytes += small_arrays + keys * (of_key + of_use / 2);
+  if (admission.kind == AdmissionKind::counter) bytes += small_arrays + keys * (of_key + of_use);
   if (admission.kind == AdmissionKind::bloom)
-    bytes += static_cast<double>(key_buckets * bloom_shape(admission).counters * (admission.uses > 255 ? 4 : 1));
+    bytes += static_cast<double>(key_buckets * (4 + kernels::KeyFilter<Execution>::bucket_bytes_of(admission)));
   if (table.dynamic.eviction.kind != EvictionKind::none) bytes += keys * (sizeof(kernels::VictimCandidate) + 16.0);
   if (table.stochastic_rounding) bytes += 8.0 * static_cast<double>(most_places(table, rows));
   return bytes + placement::stored_bytes(table, most_places(table, rows) - rows, columns);

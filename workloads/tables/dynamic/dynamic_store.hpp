@@ -21,6 +21,9 @@ double dynamic_bytes_beside(const Table& table, std::int64_t rows, std::int64_t 
 /// Returns the bytes of a step for finding `distinct` keys among `ids`.
 double dynamic_step_bytes(const Table& table, double ids, double distinct);
 
+/// Returns whether a checkpoint has the values of rows: those of int8 are never trained, and made again.
+bool values_are_saved(const Table& table);
+
 bool has_capacity(const Table& table);
 /// Throws InputError, which says the least capacity that works, where that of a table does not hold the rows of one
 /// step in each of its buckets.
