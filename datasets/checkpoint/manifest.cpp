@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <span>
 
 #include "reference/error.hpp"
+#include "reference/input_file.hpp"
 #include "reference/json.hpp"
 
 namespace shardmark::datasets {
@@ -142,15 +141,14 @@ std::string write_manifest(const std::string& folder, const Manifest& manifest, 
 
 Manifest read_manifest(const std::string& folder) {
   const std::string path = (fs::path(folder) / manifest_name).string();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(fmt::format("{}: cannot be read; a checkpoint has its manifest there", path));
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto text = file_text(path);
+  if (!text) throw InputError(fmt::format("{}: cannot be read; a checkpoint has its manifest there", path));
   const auto refuse = [&](const std::string& why) {
     throw InputError(fmt::format("{}: {}; restore another checkpoint", path, why));
   };
   Manifest manifest;
   try {
-    Json json = reference::parse_json(text);
+    Json json = reference::parse_json(*text);
     if (json.value("format", "") != checkpoint_format)
       refuse(fmt::format("is no manifest of a checkpoint ({})", checkpoint_format));
     manifest.xxh64 = json.value("xxh64", "");

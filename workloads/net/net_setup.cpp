@@ -36,6 +36,18 @@ placement::Plan plan_of(const NetCase& one, const RunOptions& options, const pla
   return plan;
 }
 
+/// Gives tables whose keys a file has room for all that the steps may bring: a rank that refused more than were
+/// expected, as a program may, would leave the others waiting.
+void make_room(RunOptions& options) {
+  if (options.data.file.empty()) return;
+  Workload& workload = options.workload;
+  std::vector<std::int64_t> ids(workload.tables.size(), 0);
+  for (const Feature& feature : workload.features) ids[feature.table] += feature.hotness;
+  for (std::size_t t = 0; t < ids.size(); ++t)
+    if (Table& table = workload.tables[t]; table.any_key)
+      table.room = std::max(table.room, ids[t] * workload.global_batch * options.most_batches());
+}
+
 }  // namespace
 
 CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
@@ -50,6 +62,7 @@ CaseSetup set_up(const NetCase& one, const PoolFacts& facts) {
   options.steps = 1;
   options.trained_steps = 0;
   expect_keys(options);
+  make_room(options);
   if (cases.front().async.on()) cases.front().async.pool = pool_in_effect(cases.front().async.pool, facts);
   Case config = without_unused_async(std::move(cases)).front();
   PlannedTables planned{{}, with_storage(options, config.storage)};
