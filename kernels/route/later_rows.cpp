@@ -5,6 +5,12 @@
 
 namespace shardmark::kernels {
 
+namespace {
+
+KOKKOS_FORCEINLINE_FUNCTION bool is_later(std::int64_t id, std::int64_t first) { return first == 0 || id >= first; }
+
+}  // namespace
+
 template <class Exec>
 Bags<Exec, std::int64_t> later_rows(const Exec& exec, ConstArray<Exec, std::int64_t> first_row,
                                     const Bags<Exec, std::int64_t>& bags, LaterRowsWorkspace<Exec>& workspace) {
@@ -19,7 +25,7 @@ Bags<Exec, std::int64_t> later_rows(const Exec& exec, ConstArray<Exec, std::int6
         if (b == end) return;
         const std::int64_t first = first_row(last_at_most(features, b, bags.first_bag));
         for (std::int64_t i = bags.offsets(b); i < bags.offsets(b + 1); ++i)
-          offsets(b) += bags.indices(i) >= first ? 1 : 0;
+          offsets(b) += is_later(bags.indices(i), first) ? 1 : 0;
       });
   Kokkos::parallel_scan(
       "shardmark::scan_later_rows", static_range(exec, end + 1),
@@ -33,7 +39,7 @@ Bags<Exec, std::int64_t> later_rows(const Exec& exec, ConstArray<Exec, std::int6
         const std::int64_t first = first_row(last_at_most(features, b, bags.first_bag));
         std::int64_t at = offsets(b);
         for (std::int64_t i = bags.offsets(b); i < bags.offsets(b + 1); ++i) {
-          if (bags.indices(i) < first) continue;
+          if (!is_later(bags.indices(i), first)) continue;
           if (weights.extent(0) > 0) weights(at) = bags.weights(i);
           indices(at++) = bags.indices(i) - first;
         }

@@ -12,7 +12,7 @@ struct LaterRowsWorkspace {
 };
 
 /// Returns the bags without the ids below first_row[feature]; the other ids are counted from there. first_row:
-/// [features]. Valid until the next call.
+/// [features]; where it is 0 all ids stay, which may be any keys. Valid until the next call.
 template <class Exec>
 Bags<Exec, std::int64_t> later_rows(const Exec& exec, ConstArray<Exec, std::int64_t> first_row,
                                     const Bags<Exec, std::int64_t>& bags, LaterRowsWorkspace<Exec>& workspace);

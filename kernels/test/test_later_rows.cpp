@@ -7,25 +7,25 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Three features, the second without bags.
+/// Four features, the second without bags; the last has no first row, and any keys.
 TEST(LaterRows, FirstRowsAreLeftOutAndTheOthersCountedFromTheFirst) {
   const Space exec;
-  const Numbers first_bag{0, 2, 2, 5}, offsets{0, 3, 4, 4, 6, 7}, indices{5, 2, 3, 0, 1, 9, 0};
-  const std::vector<float> weights{1, 2, 3, 4, 5, 6, 7};
+  const Numbers first_bag{0, 2, 2, 5, 6}, offsets{0, 3, 4, 4, 6, 7, 9}, indices{5, 2, 3, 0, 1, 9, 0, -7, 4};
+  const std::vector<float> weights{1, 2, 3, 4, 5, 6, 7, 8, 9};
   LaterRowsWorkspace<Space> workspace;
   for (const bool weighted : {true, false}) {
     const Bags<Space, std::int64_t> bags{array_of(exec, first_bag, ""), array_of(exec, offsets, ""),
                                          array_of(exec, indices, ""),
                                          array_of(exec, weighted ? weights : std::vector<float>(), "")};
-    const auto later = later_rows<Space>(exec, array_of(exec, Numbers{3, 100, 1}, ""), bags, workspace);
+    const auto later = later_rows<Space>(exec, array_of(exec, Numbers{3, 100, 1, 0}, ""), bags, workspace);
     EXPECT_EQ(host(later.first_bag), first_bag);
-    EXPECT_EQ(host(later.offsets), (Numbers{0, 2, 2, 2, 4, 4}));
+    EXPECT_EQ(host(later.offsets), (Numbers{0, 2, 2, 2, 4, 4, 6}));
     Numbers left = host(later.indices);
-    left.resize(4);
-    EXPECT_EQ(left, (Numbers{2, 0, 0, 8}));
+    left.resize(6);
+    EXPECT_EQ(left, (Numbers{2, 0, 0, 8, -7, 4}));
     std::vector<float> left_weights = host(later.weights);
-    left_weights.resize(weighted ? 4 : 0);
-    EXPECT_EQ(left_weights, (weighted ? std::vector<float>{1, 3, 5, 6} : std::vector<float>()));
+    left_weights.resize(weighted ? 6 : 0);
+    EXPECT_EQ(left_weights, (weighted ? std::vector<float>{1, 3, 5, 6, 8, 9} : std::vector<float>()));
   }
 }
 
