@@ -21,8 +21,7 @@ std::string usual_error(MachineKind kind) {
   if (kind == MachineKind::of_parts)
     return fmt::format(
         "Predictions for machines of hardware and software are usually {:.0f} % off: of {} published steps that were "
-        "known "
-        "when these were described (results/measured/README.md), so measure before you buy.",
+        "known when these were described (results/measured/README.md), so measure before you buy.",
         percent, cases);
   if (kind == MachineKind::described)
     return fmt::format(

@@ -104,6 +104,11 @@ std::int64_t SavedArray::row_bytes() const {
   return bytes;
 }
 
+std::int64_t array_number(const std::vector<SavedArray>& arrays, const std::string& path) {
+  const auto found = std::ranges::find(arrays, path, &SavedArray::path);
+  return found == arrays.end() ? -1 : found - arrays.begin();
+}
+
 bool SavedArray::is_numbered() const {
   const std::string_view first = fields.empty() ? "" : std::string_view(fields.front().name);
   return first == "row" || first == "key" || first == "bucket";

@@ -39,6 +39,9 @@ struct SavedArray {
   bool operator==(const SavedArray&) const = default;
 };
 
+/// Returns the number of the array of a path; -1 where there is none.
+std::int64_t array_number(const std::vector<SavedArray>& arrays, const std::string& path);
+
 /// Returns an array whose blocks have about 1 MiB.
 SavedArray saved_array(std::string path, std::int64_t rows, std::vector<SavedField> fields);
 

@@ -22,39 +22,14 @@ struct Source {
   std::int64_t number = 0, checkpoint = 0, row = -1;
 };
 
-std::int64_t array_number(const CheckpointReader& reader, const std::string& path) {
-  const auto& arrays = reader.manifest().arrays;
-  const auto found = std::ranges::find(arrays, path, &SavedArray::path);
-  return found == arrays.end() ? -1 : found - arrays.begin();
+std::int64_t array_in(const CheckpointReader& reader, const std::string& path) {
+  return array_number(reader.manifest().arrays, path);
 }
-
-/// Walks through an array of one checkpoint, a block at a time, from the front.
-class Blocks {
- public:
-  Blocks(const CheckpointReader& reader, const std::string& path)
-      : reader_(&reader), number_(array_number(reader, path)) {}
-
-  bool any() const { return number_ >= 0; }
-  const SavedArray& array() const { return reader_->manifest().arrays[number_]; }
-  /// Reads the block of a row, and returns the place of the row there.
-  std::int64_t seek(std::int64_t row) {
-    const std::int64_t block_rows = array().block_rows, first = row / block_rows * block_rows;
-    if (first != first_) reader_->read({number_, first, std::min(block_rows, array().rows - first)}, rows_);
-    first_ = first;
-    return row - first;
-  }
-  const SavedRows& rows() const { return rows_; }
-
- private:
-  const CheckpointReader* reader_;
-  std::int64_t number_, first_ = -1;
-  SavedRows rows_;
-};
 
 /// Adds the numbers of an array of a checkpoint; leaving: as those of rows that are no longer there.
 void add_numbers(const Readers& chain, std::int64_t checkpoint, const std::string& path, bool leaving,
                  std::vector<Source>& sources) {
-  Blocks blocks(*chain[checkpoint], path);
+  ArrayBlocks blocks(*chain[checkpoint], array_in(*chain[checkpoint], path));
   if (!blocks.any() || !blocks.array().is_numbered()) return;
   for (std::int64_t row = 0; row < blocks.array().rows; ++row) {
     const std::int64_t at = blocks.seek(row);
@@ -96,18 +71,18 @@ void copy_row(const SavedArray& array, const SavedRows& from, std::int64_t row, 
 void write_array(const Readers& chain, const Manifest& merged, std::int64_t number, const std::vector<Source>& sources,
                  PartWriter& writer) {
   const SavedArray& array = merged.arrays[number];
-  std::vector<Blocks> blocks;
-  for (const auto& reader : chain) blocks.emplace_back(*reader, array.path);
+  std::vector<ArrayBlocks> blocks;
+  for (const auto& reader : chain) blocks.emplace_back(*reader, array_in(*reader, array.path));
   auto next = sources.begin();
   for (std::int64_t first = 0; first < array.rows; first += array.block_rows) {
     const std::int64_t count = std::min(array.block_rows, array.rows - first);
     SavedRows rows = room_for(array, count);
-    if (!array.is_numbered()) rows = chain.front()->read({array_number(*chain.front(), array.path), first, count});
+    if (!array.is_numbered()) rows = chain.front()->read({array_in(*chain.front(), array.path), first, count});
     const auto is_here = [&](const Source& source) {
       return array.is_numbered() ? next - sources.begin() < first + count : source.number < first + count;
     };
     for (; next != sources.end() && is_here(*next); ++next) {
-      Blocks& from = blocks[next->checkpoint];
+      ArrayBlocks& from = blocks[next->checkpoint];
       const std::int64_t row = from.seek(next->row);
       copy_row(array, from.rows(), row, rows,
                array.is_numbered() ? next - sources.begin() - first : next->number - first);
@@ -131,7 +106,7 @@ std::string merge_checkpoints(const std::string& from, const std::string& to) {
   for (const auto& reader : chain)
     for (const SavedArray& array : reader->manifest().arrays) {
       if (array.path.ends_with("/evicted") && array.fields.size() == 1) continue;
-      if (std::ranges::find(merged.arrays, array.path, &SavedArray::path) != merged.arrays.end()) continue;
+      if (array_number(merged.arrays, array.path) >= 0) continue;
       std::vector<Source> of_array = sources_of(chain, array.path);
       const std::int64_t rows = array.is_numbered() ? std::ssize(of_array) : array.rows;
       if (rows == 0) continue;

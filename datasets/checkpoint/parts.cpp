@@ -53,7 +53,7 @@ std::string rows_text(const SavedArray& array, std::int64_t first, std::int64_t 
 
 }  // namespace
 
-std::int64_t row_number(const SavedField& field, const Bytes& numbers, std::int64_t row) {
+std::int64_t row_number(const SavedField& field, std::span<const std::byte> numbers, std::int64_t row) {
   std::int64_t wide = 0;
   std::int32_t narrow = 0;
   const auto bytes = static_cast<std::size_t>(field.bytes());
@@ -276,6 +276,13 @@ std::vector<std::string> CheckpointReader::damages() const {
   return damages;
 }
 
+std::int64_t ArrayBlocks::seek(std::int64_t row) {
+  const std::int64_t block_rows = array().block_rows, first = row / block_rows * block_rows;
+  if (first != first_) reader_->read({number_, first, std::min(block_rows, array().rows - first)}, rows_);
+  first_ = first;
+  return row - first;
+}
+
 namespace {
 
 bool is_same_row(const SavedArray& array, const SavedRows& a, std::int64_t row, const SavedRows& b,
@@ -289,17 +296,14 @@ bool is_same_row(const SavedArray& array, const SavedRows& a, std::int64_t row, 
   return true;
 }
 
-/// Walks through the rows of an array, a block at a time.
+/// Walks through the rows of an array.
 class Rows {
  public:
-  Rows(const CheckpointReader& reader, std::int64_t array)
-      : reader_(reader), number_(array), array_(array < 0 ? nullptr : &reader.manifest().arrays[array]) {
-    load();
-  }
-  bool any() const { return array_ != nullptr && row_ < array_->rows; }
-  std::int64_t number() const { return row_number(array_->fields.front(), rows_.front(), row_ - first_); }
+  Rows(const CheckpointReader& reader, std::int64_t array) : blocks_(reader, array) { load(); }
+  bool any() const { return blocks_.any() && row_ < blocks_.array().rows; }
+  std::int64_t number() const { return row_number(blocks_.array().fields.front(), blocks_.rows().front(), at_); }
   bool equals(const Rows& other) const {
-    return is_same_row(*array_, rows_, row_ - first_, other.rows_, other.row_ - other.first_);
+    return is_same_row(blocks_.array(), blocks_.rows(), at_, other.blocks_.rows(), other.at_);
   }
   void next() {
     ++row_;
@@ -308,16 +312,11 @@ class Rows {
 
  private:
   void load() {
-    if (!any() || (!rows_.empty() && row_ < first_ + array_->block_rows)) return;
-    first_ = row_;
-    reader_.read({number_, first_, std::min(array_->block_rows, array_->rows - first_)}, rows_);
+    if (any()) at_ = blocks_.seek(row_);
   }
 
-  const CheckpointReader& reader_;
-  std::int64_t number_;
-  const SavedArray* array_;
-  std::int64_t row_ = 0, first_ = 0;
-  SavedRows rows_;
+  ArrayBlocks blocks_;
+  std::int64_t row_ = 0, at_ = 0;  ///< of the array; of the block
 };
 
 /// Compares arrays by the numbers of their rows; below 0: it is not there.
@@ -369,12 +368,8 @@ std::vector<ArrayDifference> differences(const CheckpointReader& a, const Checkp
   const auto add = [&](ArrayDifference difference) {
     if (difference.rows > 0) all.push_back(std::move(difference));
   };
-  const auto number_in = [](const std::vector<SavedArray>& arrays, const std::string& path) {
-    const auto found = std::ranges::find(arrays, path, &SavedArray::path);
-    return found == arrays.end() ? std::int64_t{-1} : found - arrays.begin();
-  };
   for (std::int64_t n = 0; n < std::ssize(of_a); ++n) {
-    const std::int64_t other = number_in(of_b, of_a[n].path);
+    const std::int64_t other = array_number(of_b, of_a[n].path);
     if (of_a[n].is_numbered()) {
       require(other < 0 || of_a[n].fields == of_b[other].fields);
       add(numbered_difference(a, n, b, other));
@@ -384,7 +379,7 @@ std::vector<ArrayDifference> differences(const CheckpointReader& a, const Checkp
     }
   }
   for (std::int64_t n = 0; n < std::ssize(of_b); ++n)
-    if (number_in(of_a, of_b[n].path) < 0) {
+    if (array_number(of_a, of_b[n].path) < 0) {
       require(of_b[n].is_numbered());
       add(numbered_difference(a, -1, b, n));
     }

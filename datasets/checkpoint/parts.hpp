@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,7 +43,7 @@ SavedRows room_for(const SavedArray& array, std::int64_t rows);
 void make_room(const SavedArray& array, std::int64_t count, SavedRows& rows);
 
 /// Returns the number of a row: its element of the first field of a numbered array.
-std::int64_t row_number(const SavedField& field, const Bytes& numbers, std::int64_t row);
+std::int64_t row_number(const SavedField& field, std::span<const std::byte> numbers, std::int64_t row);
 
 /// Writes one part of a checkpoint: beside the fields of each array, attribute `first` (the number of the first row)
 /// and `xxh64`, a checksum of each block. The file appears under its name when it is committed, or not at all.
@@ -102,6 +103,24 @@ class CheckpointReader {
   std::string folder_;
   Manifest manifest_;
   mutable std::map<std::size_t, std::unique_ptr<Part>> parts_;  ///< those that were opened
+};
+
+/// Walks through an array of a checkpoint, a block at a time. The reader outlives it.
+class ArrayBlocks {
+ public:
+  /// Takes the number of the array; below 0: it is not there.
+  ArrayBlocks(const CheckpointReader& reader, std::int64_t number) : reader_(&reader), number_(number) {}
+
+  bool any() const { return number_ >= 0; }
+  const SavedArray& array() const { return reader_->manifest().arrays[number_]; }
+  /// Reads the block of a row, unless it was read last, and returns the place of the row there.
+  std::int64_t seek(std::int64_t row);
+  const SavedRows& rows() const { return rows_; }
+
+ private:
+  const CheckpointReader* reader_;
+  std::int64_t number_, first_ = -1;
+  SavedRows rows_;
 };
 
 /// Says how the rows of an array differ between two checkpoints.

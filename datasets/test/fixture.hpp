@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "datasets/criteo_line.hpp"
 #include "reference/error.hpp"
+#include "reference/input_file.hpp"
 
 namespace shardmark::datasets {
 
@@ -44,10 +44,7 @@ class DatasetTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-inline std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+inline std::string slurp(const std::string& path) { return file_text(path).value_or(""); }
 
 /// The message of the InputError that `run` throws; "no error" when it throws none.
 template <class Run>

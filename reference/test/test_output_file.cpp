@@ -9,10 +9,10 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "reference/error.hpp"
+#include "reference/input_file.hpp"
 #include "reference/output_file.hpp"
 
 namespace shardmark::reference {
@@ -26,10 +26,7 @@ class OutputFileTest : public testing::Test {
   ~OutputFileTest() override { fs::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string text(const std::string& name) const {
-    std::ifstream file(path(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string text(const std::string& name) const { return file_text(path(name)).value_or(""); }
   /// Names of all that is in the folder, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> names;

@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "reference/error.hpp"
+#include "reference/input_file.hpp"
 #include "results/record.hpp"
 #include "results/table/answer.hpp"
 
@@ -72,10 +71,7 @@ std::string input_error(Action&& action) {
   return "";
 }
 
-inline std::string contents(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
+inline std::string contents(const std::filesystem::path& file) { return file_text(file).value_or(""); }
 
 /// A folder of its own for each test and process, empty at its start.
 class FolderTest : public testing::Test {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
+#include "datasets/checkpoint/parts.hpp"
 #include "kernels/dynamic/key_filter.hpp"
 #include "reference/dynamic/dynamic_table.hpp"
 #include "reference/error.hpp"
@@ -222,15 +222,10 @@ void put_row_numbers(const datasets::SavedField& field, std::span<const std::int
 }
 
 std::vector<std::int64_t> row_numbers(const datasets::SavedField& field, std::span<const std::byte> bytes) {
-  const std::size_t count = bytes.size() / static_cast<std::size_t>(field.bytes());
-  std::vector<std::int64_t> rows(count);
-  if (field.type == datasets::hdf5::RowElement::int64) {
-    std::memcpy(rows.data(), bytes.data(), bytes.size());
-    return rows;
-  }
-  std::vector<std::int32_t> narrow(count);
-  std::memcpy(narrow.data(), bytes.data(), bytes.size());
-  return {narrow.begin(), narrow.end()};
+  std::vector<std::int64_t> rows(bytes.size() / static_cast<std::size_t>(field.bytes()));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i] = datasets::row_number(field, bytes, static_cast<std::int64_t>(i));
+  return rows;
 }
 
 std::vector<std::vector<datasets::SavedRange>> block_shares(const std::vector<datasets::SavedArray>& arrays,

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "reference/input_file.hpp"
 #include "workloads/cases/spec.hpp"
 #include "workloads/cases/spec_key.hpp"
 
@@ -44,11 +44,6 @@ std::string violation(const Json& value, const Json& schema, const std::string& 
   return "";
 }
 
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 std::string refusal(const std::string& text) {
   const auto file = std::filesystem::temp_directory_path() / ("spec_keys_" + std::to_string(getpid()) + ".json");
   std::ofstream(file) << text;
@@ -70,7 +65,7 @@ TEST(SpecKeys, SchemaAcceptsTheBuiltInSpecsAndThoseOfTheDocs) {
   for (const char* folder : {"workloads/cases/specs", "docs/examples"})
     for (const auto& entry : std::filesystem::directory_iterator(root / folder)) {
       if (entry.path().extension() != ".json") continue;
-      const Json spec = Json::parse(text_of(entry.path()));
+      const Json spec = Json::parse(file_text(entry.path()).value());
       EXPECT_EQ(violation(spec, schema), "") << entry.path();
       EXPECT_EQ(violation(to_json(workload_from_json(spec, "x")), schema), "") << entry.path();
       ++files;
@@ -90,7 +85,7 @@ void for_each_key(const Json& example, const Json::json_pointer& at, const std::
 
 TEST(SpecKeys, ReaderAndSchemaRefuseTheSame) {
   const Json schema = spec_schema();
-  Json example = Json::parse(text_of(root / "docs/examples/shop.json"));
+  Json example = Json::parse(file_text(root / "docs/examples/shop.json").value());
   example["tables"] = {{{"name", "a"},
                         {"rows", 100},
                         {"dim", 4},

@@ -158,7 +158,7 @@ class DynamicStore : public RowStore {
       saved = *kept_[s].evicted;
       sort_distinct(saved);
       for (const auto* table : {&keys.table(), &keys.filter().counted()}) {
-        const std::vector<std::int64_t> slots = host_copy(slots_of(*table, saved));
+        const std::vector<std::int64_t> slots = host_copy(slots_of(*table, array_of_keys(saved)));
         std::size_t kept = 0;
         for (std::size_t i = 0; i < slots.size(); ++i)
           if (slots[i] < 0) saved[kept++] = saved[i];
@@ -178,11 +178,12 @@ class DynamicStore : public RowStore {
   StoredRows read_keys(std::int64_t s, SavedKeys part, const std::vector<std::int64_t>& keys) const override {
     const auto& all = *kept_[s].keys;
     if (part == SavedKeys::counts)
-      return {{}, {}, read_places(all.filter().counts().data(), 1, slots_of(all.filter().counted(), keys))};
+      return {
+          {}, {}, read_places(all.filter().counts().data(), 1, slots_of(all.filter().counted(), array_of_keys(keys)))};
     if (part == SavedKeys::counters)
       return {read_places<std::byte>(all.filter().counters(), all.filter().bucket_bytes(), array_of_keys(keys)), {}};
     if (part == SavedKeys::evicted) return {};
-    const SlotArray slots = slots_of(all.table(), keys);
+    const SlotArray slots = slots_of(all.table(), array_of_keys(keys));
     StoredRows read{{}, read_places<float>(state(s), state_size(s), slots), read_places(all.uses().data(), 1, slots)};
     if (values_are_saved(table_of(s))) read.values = read_places<std::byte>(rows(s), bytes_of_row(s), slots);
     return read;
@@ -226,7 +227,7 @@ class DynamicStore : public RowStore {
     const auto count = static_cast<std::int64_t>(keys.size());
     const Table& table = table_of(s);
     const KeyArray wanted = array_of_keys(keys);
-    const SlotArray slots = slots_of(kept_[s].keys->table(), keys);
+    const SlotArray slots = slots_of(kept_[s].keys->table(), wanted);
     const auto values = kernels::allocate<Execution, std::byte>("shardmark::read_rows",
                                                                 count * row_bytes(table.value_type, local(s).dim()));
     const auto states = kernels::allocate<Execution, float>("shardmark::read_state", count * state_size(s));
@@ -321,9 +322,10 @@ class DynamicStore : public RowStore {
   static KeyArray array_of_keys(const std::vector<std::int64_t>& keys) {
     return kernels::array_of(Execution(), keys, "shardmark::some_keys");
   }
-  static SlotArray slots_of(const KeyTable& table, const std::vector<std::int64_t>& keys) {
-    const SlotArray slots = kernels::allocate<Execution, std::int64_t>("shardmark::some_slots", std::ssize(keys));
-    table.find(Execution(), array_of_keys(keys), slots);
+  static SlotArray slots_of(const KeyTable& table, const KeyArray& keys) {
+    const auto count = static_cast<std::int64_t>(keys.extent(0));
+    const SlotArray slots = kernels::allocate<Execution, std::int64_t>("shardmark::some_slots", count);
+    table.find(Execution(), keys, slots);
     Execution().fence("shardmark: slots of some keys are found");
     return slots;
   }
