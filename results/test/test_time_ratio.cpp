@@ -33,14 +33,14 @@ double share_with_claims(const SimulatedMachine& machine, const std::vector<doub
 
 TEST(TimeRatio, TwoCasesThatDoNotDifferAreSeldomDistinguished) {
   for (const SimulatedMachine& machine : simulated_machines)
-    for (const std::int64_t rounds : {6, 9, 14, 40})
+    for (const std::int64_t rounds : {6, 14, 40})
       EXPECT_LE(share_with_claims(machine, {1.0, 1.0}, rounds), 0.062)  // 5 %, and three standard errors of 3000 jobs
           << machine.name << ", " << rounds << " rounds";
 }
 
 TEST(TimeRatio, NorIsAnyOfSeveral) {
   for (const SimulatedMachine& machine : simulated_machines)
-    for (const std::int64_t cases : {3, 4, 8})
+    for (const std::int64_t cases : {3, 8})
       for (const std::int64_t rounds : {std::int64_t{6}, rounds_for_interval(pairs_of(cases)) + 2})
         EXPECT_LE(share_with_claims(machine, std::vector(cases, 1.0), rounds), 0.055)
             << machine.name << ", " << cases << " cases, " << rounds << " rounds";

@@ -41,12 +41,14 @@ const std::array stale_ones{Async{.mode = AsyncMode::rows}, Async{.mode = AsyncM
 
 TEST(Pipeline, ExactModesAreBitEqualOverTwoHundredSteps) {
   const comm::Communicator comm(MPI_COMM_WORLD);
+  std::size_t turn = 0;  // exact_ones are an odd number: each meets both plans
   for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::rowwise_adagrad}) {
     const RunOptions options = small_case(Pooling::mean, optimizer, false);
-    for (const Async& async : exact_ones)
-      for (const char* planner : {"row_wise", "data_parallel+table_wise"})
-        EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()), {.async = async}, 200), 0)
-            << planner << " " << Case{.async = async}.name();
+    for (const Async& async : exact_ones) {
+      const char* planner = turn++ % 2 == 0 ? "row_wise" : "data_parallel+table_wise";
+      EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()), {.async = async}, 200), 0)
+          << planner << " " << Case{.async = async}.name();
+    }
   }
 }
 
@@ -86,6 +88,7 @@ TEST(Pipeline, StaleRowsBehindDenseModelsAreThoseOfTheRecordedVersions) {
 }
 
 TEST(Pipeline, ExactModesAreBitEqualForEveryPlanTransferAndPooling) {
+  if (host_reaches_arrays) GTEST_SKIP() << "the net draws asynchronous modes";
   const comm::Communicator comm(MPI_COMM_WORLD);
   std::size_t turn = 0, taken = 0;
   for (const Pooling pooling : {Pooling::sum, Pooling::none, Pooling::max, Pooling::sqrtn})

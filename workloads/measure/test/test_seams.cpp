@@ -177,6 +177,7 @@ TEST(Seams, SeveralFlightsOfAnEmbeddingGiveTheValuesOfOne) {
 /// With exact values bit for bit, so those of one group.
 /// Poolings, optimizers and groups take turns over all plans and transfers.
 TEST(Seams, GroupsChangeNoValue) {
+  if (host_reaches_arrays) GTEST_SKIP() << "the net draws groups";
   const comm::Communicator comm(MPI_COMM_WORLD);
   const std::array<placement::TableGroups, 3> groups{
       {{2, placement::GroupBalance::count}, {placement::TableGroups::table}, {3, placement::GroupBalance::bytes}}};
