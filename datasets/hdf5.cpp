@@ -172,6 +172,11 @@ Handle access_with_cache() {
 
 }  // namespace
 
+bool is_threadsafe() {
+  hbool_t safe = false;
+  return H5is_library_threadsafe(&safe) >= 0 && safe;
+}
+
 void File::fail(const std::string& object, const std::string& what) const {
   throw InputError(path_ + ": " + object + ": " + what);
 }

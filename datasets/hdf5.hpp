@@ -16,6 +16,9 @@
 /// the parallel build of hdf5.h includes. I/O is serial; nothing here calls MPI.
 namespace shardmark::datasets::hdf5 {
 
+/// Returns whether several threads may call HDF5 at a time.
+bool is_threadsafe();
+
 /// Closes the identifier that it holds.
 class Handle {
  public:

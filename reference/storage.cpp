@@ -11,9 +11,15 @@ namespace {
 /// A storage is an entry here and one in workloads/tables/storages.cpp.
 std::vector<StorageChoice>& mutable_storages() {
   static std::vector<StorageChoice> all{
-      {{"dense", "every row as its values, one after the other", Storage::dense}},
+      {{"dense", "every row as its values, one after the other", Storage::dense},
+       bytes_of_values,
+       true,
+       true,
+       false,
+       true},
       {{"tt", "a tensor train: products of slices of a few small cores", Storage::tt},
        bytes_of_values,
+       false,
        false,
        false,
        false,

@@ -31,6 +31,7 @@ struct StorageChoice : Choice<Storage> {
   /// Says whether rows come and go by Table::dynamic: plans place the buckets of their keys (row_of_bucket), and each
   /// has one place at a time.
   bool comes_and_goes = false;
+  bool keeps_rows = false;  ///< a store of it can keep rows as they are for a save while later steps update them
   /// Returns the tables that are stored and trained: the table itself, or those from which its rows are computed.
   /// Throws InputError where the table is specified in a way that cannot be.
   std::vector<Table> (*parts)(const Table& table) = the_table;

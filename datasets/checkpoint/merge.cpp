@@ -120,7 +120,8 @@ std::string merge_checkpoints(const std::string& from, const std::string& to) {
   try {
     PartWriter writer(folder, merged, part);
     for (std::int64_t a = 0; a < std::ssize(merged.arrays); ++a) write_array(chain, merged, a, sources[a], writer);
-    merged.parts.push_back(writer.commit());
+    merged.parts.push_back(writer.close());
+    writer.commit();
     write_index(folder, merged);
     write_manifest(folder, merged);
   } catch (const InputError&) {

@@ -115,7 +115,7 @@ void PartWriter::write(const SavedRange& blocks, const SavedRows& rows) {
   });
 }
 
-SavedPart PartWriter::commit() {
+SavedPart PartWriter::close() {
   std::uint64_t checksum = 0;
   for (const Written& written : ranges_) {
     const SavedArray& array = manifest_.arrays[written.range.array];
@@ -129,7 +129,6 @@ SavedPart PartWriter::commit() {
   std::error_code error;
   part_.bytes = static_cast<std::int64_t>(fs::file_size(output_.path(), error));
   part_.xxh64 = checksum_text(checksum);
-  output_.commit(before_);
   return part_;
 }
 

@@ -56,8 +56,10 @@ class PartWriter {
 
   /// Writes whole blocks, those of a range in their order.
   void write(const SavedRange& blocks, const SavedRows& rows);
-  /// Returns the part with its bytes and checksum.
-  SavedPart commit();
+  /// Closes the file once all is written, and returns the part with its bytes and checksum.
+  SavedPart close();
+  /// Brings the closed file to the disk and gives it its name. No HDF5: any thread may wait for the disk here.
+  void commit() { output_.commit(before_); }
 
  private:
   struct Written;

@@ -17,7 +17,9 @@ function(shardmark_host_library name)
   set(target shardmark_${name})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_BINARY_DIR BASE_DIRECTORY ${PROJECT_BINARY_DIR} OUTPUT_VARIABLE folder)
   add_library(${target} STATIC IMPORTED GLOBAL)
-  add_library(shardmark::${name} ALIAS ${target})
+  if(NOT TARGET shardmark::${name})
+    add_library(shardmark::${name} ALIAS ${target})
+  endif()
   set_target_properties(${target} PROPERTIES IMPORTED_NO_SYSTEM ON
     IMPORTED_LOCATION ${SHARDMARK_HOST_BUILD}/${folder}/lib${target}.a)
   target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
@@ -25,12 +27,29 @@ function(shardmark_host_library name)
   target_link_libraries(${target} INTERFACE ${ARGN})
 endfunction()
 
-# shardmark_library(NAME [SOURCES ...] [LINK public targets ...] [LINK_PRIVATE targets ...])
+# shardmark_readers(NAME SOURCES ... LINK targets ...): what of the library reads files of others is compiled, and the rest
+# is that of SHARDMARK_HOST_BUILD, whose objects come last.
+function(shardmark_readers name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  set(target shardmark_${name}_readers)
+  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(shardmark::${name} ALIAS ${target})
+  target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
+  target_link_libraries(${target} PUBLIC shardmark_${name} PRIVATE $<BUILD_INTERFACE:shardmark_warnings> ${arg_LINK})
+  target_link_options(${target} INTERFACE LINKER:--allow-multiple-definition)
+  shardmark_precompile(${target} headers)
+  install(TARGETS ${target} EXPORT shardmark) # as all that the library of workloads is linked to
+endfunction()
+
+# shardmark_library(NAME [SOURCES ...] [LINK public targets ...] [LINK_PRIVATE targets ...] [READERS some sources ...])
 # Library shardmark::NAME of the current folder; its public headers are all *.hpp below the folder except in test/ and
 # bench/ and in folders with a CMakeLists.txt of their own. Without SOURCES it is header-only. Installed and exported.
 function(shardmark_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LINK_PRIVATE;READERS" ${ARGN})
   if(SHARDMARK_HOST_BUILD AND NOT "${name};${arg_LINK}" MATCHES "${shardmark_not_from_host}")
+    if(SHARDMARK_READERS AND arg_READERS)
+      shardmark_readers(${name} SOURCES ${arg_READERS} LINK ${arg_LINK} ${arg_LINK_PRIVATE})
+    endif()
     shardmark_host_library(${name} ${arg_LINK} ${arg_LINK_PRIVATE})
     return()
   endif()

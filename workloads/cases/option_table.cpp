@@ -301,6 +301,7 @@ std::vector<Option> table() {
       option_of(schedule, "save_every", "steps from one checkpoint to the next; end: after the last step alone",
                 &RunOptions::save_every, {.least = 1.0, .word = "end"}),
       option_of(schedule, "save_kind", "which rows checkpoints have", &RunOptions::save_kind),
+      option_of(schedule, "save_mode", "whether training waits for checkpoints", &RunOptions::save_mode),
       folder("restore",
              "let the steps of --train follow a checkpoint, or the latest in a folder of --save, on any ranks and plan",
              &RunOptions::restore),

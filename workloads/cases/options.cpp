@@ -408,7 +408,7 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
       throw InputError(fmt::format(
           "{}: no layers are trained; use --dense mlp, dlrm or dcnv2, or --save FOLDER for the tables alone",
           each.as_given(each.values.front())));
-    if ((each.option->name == "save_every" || each.option->name == "save_kind" ||
+    if ((each.option->name == "save_every" || each.option->name == "save_kind" || each.option->name == "save_mode" ||
          (each.option->name == "fault" && run.fault == Fault::crash)) &&
         run.save.empty())
       throw InputError(fmt::format("{}: nothing is saved; use --save FOLDER", each.as_given(each.values.front())));

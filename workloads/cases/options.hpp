@@ -42,6 +42,16 @@ inline constexpr std::array save_kinds{
 };
 constexpr auto choices_of(SaveKind) { return Choices{"save kind", save_kinds}; }
 
+/// Says whether training waits for a save.
+enum class SaveMode { stop, behind };
+
+inline constexpr std::array save_modes{
+    Choice<SaveMode>{"stop", "the next step waits until all rows are saved", SaveMode::stop},
+    Choice<SaveMode>{"behind", "steps go on meanwhile; a row that one updates is first copied for the save",
+                     SaveMode::behind},
+};
+constexpr auto choices_of(SaveMode) { return Choices{"save mode", save_modes}; }
+
 /// Says where samples come from when they are not generated.
 struct DataOptions {
   std::string file;
@@ -82,6 +92,7 @@ struct RunOptions {
   std::string save, restore;    ///< folders of checkpoints of the steps that are trained; empty: none
   std::int64_t save_every = 0;  ///< so many of these steps, and after the last; 0: after the last alone
   SaveKind save_kind = SaveKind::full;
+  SaveMode save_mode = SaveMode::stop;
   double seconds = 5.0;           ///< budget of timed steps per case when `steps` and `budget` are absent
   std::optional<Seconds> budget;  ///< of the whole measurement, all cases together
   /// This is the JSON of each option before any was set (option_table.hpp).

@@ -13,28 +13,17 @@
 #include "reference/sort_distinct.hpp"
 #include "reference/storage.hpp"
 #include "workloads/checkpoint/run_facts.hpp"
+#include "workloads/checkpoint/saving.hpp"
 
 namespace shardmark::workloads {
 namespace {
 
 using datasets::SavedRange;
 
-constexpr std::int64_t round_bytes = std::int64_t{4} << 20;
 constexpr std::size_t kept_checkpoints = 2;
 
-/// Cuts the shares of all ranks into rounds: of each rank its ranges, as many as of the rank with most; those of count
-/// 0 are none.
-std::vector<std::vector<SavedRange>> rounds_of(const std::vector<datasets::SavedArray>& arrays,
-                                               const std::vector<std::vector<SavedRange>>& shares) {
-  std::vector<std::vector<SavedRange>> by_rank;
-  std::size_t most = 0;
-  for (const auto& share : shares)
-    most = std::max(most, by_rank.emplace_back(in_rounds(arrays, share, round_bytes)).size());
-  std::vector<std::vector<SavedRange>> rounds(most);
-  for (std::size_t r = 0; r < most; ++r)
-    for (const auto& ranges : by_rank) rounds[r].push_back(r < ranges.size() ? ranges[r] : SavedRange{});
-  return rounds;
-}
+/// This is the share of the time of steps that a save behind them may take from them.
+constexpr double share_behind = 0.1;
 
 /// Returns the rounds of a restore. Keys that leave come before others, for which they make room.
 std::vector<std::vector<SavedRange>> restored_rounds(const SavedLayout& layout, int ranks) {
@@ -61,25 +50,6 @@ FileSteps killing_at(std::int64_t at) {
 }
 
 std::string percent(std::size_t done, std::size_t all) { return fmt::format("{} %", 100 * done / all); }
-
-/// Measures one save or restore from its begin on all ranks.
-class CostsWatch {
- public:
-  explicit CostsWatch(const comm::Communicator& comm) : comm_(comm) {
-    comm::barrier(comm);
-    begin_ = MPI_Wtime();
-  }
-  CheckpointCosts end(std::int64_t bytes, std::int64_t sent) const {
-    return {.times = 1,
-            .seconds = comm::all_reduce(comm_, MPI_Wtime() - begin_, comm::Reduce::max),
-            .bytes = bytes,
-            .sent = comm::all_reduce(comm_, sent, comm::Reduce::sum)};
-  }
-
- private:
-  const comm::Communicator& comm_;
-  double begin_ = 0.0;
-};
 
 std::int64_t bytes_of(const std::vector<datasets::SavedArray>& arrays) {
   std::int64_t bytes = 0;
@@ -133,6 +103,38 @@ void list_keys(const comm::Communicator& comm, const ShardedTables& tables, cons
 
 }  // namespace
 
+/// Measures one save or restore from its begin on all ranks.
+class Checkpoints::CostsWatch {
+ public:
+  explicit CostsWatch(const comm::Communicator& comm) : comm_(comm) {
+    comm::barrier(comm);
+    begin_ = MPI_Wtime();
+  }
+  CheckpointCosts end(std::int64_t bytes, std::int64_t sent) const {
+    return {.times = 1,
+            .seconds = comm::all_reduce(comm_, MPI_Wtime() - begin_, comm::Reduce::max),
+            .bytes = bytes,
+            .sent = comm::all_reduce(comm_, sent, comm::Reduce::sum)};
+  }
+
+ private:
+  const comm::Communicator& comm_;
+  double begin_ = 0.0;
+};
+
+/// Is a save that has begun.
+struct Checkpoints::Begun {
+  CostsWatch watch;
+  ShardedTables& tables;
+  std::string folder;
+  std::optional<Saving> saving = {};
+  double waited = 0.0;    ///< seconds in which steps waited for it, until they went on last
+  double entered = 0.0;   ///< when they began to wait
+  double credit = 0.0;    ///< seconds that it may take next; rank 0 decides
+  double of_round = 0.0;  ///< seconds of the latest round
+  double left_at = 0.0;   ///< when the calling steps went on
+};
+
 Checkpoints::Checkpoints(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
                          std::function<void(const std::string&)> status)
     : comm_(comm), options_(options), plan_(plan), status_(std::move(status)) {
@@ -140,6 +142,8 @@ Checkpoints::Checkpoints(const comm::Communicator& comm, const RunOptions& optio
   if (options.save_kind == SaveKind::changes && !options.save.empty())
     touched_.emplace(options.workload.tables, options.workload.features);
 }
+
+Checkpoints::~Checkpoints() = default;
 
 SavedLayout Checkpoints::layout_of(const ShardedTables& tables, const DenseModel& dense) const {
   return {plan_, tables.tables(), tables.layout(), std::ssize(dense.parameters()), state_vectors()};
@@ -151,6 +155,7 @@ std::int64_t Checkpoints::state_vectors() const {
 
 void Checkpoints::took(const StepInput& input) {
   if (touched_) touched_->add(input);
+  if (begun_) go_on();
 }
 
 std::int64_t Checkpoints::restore(ShardedTables& tables, DenseModel& dense) {
@@ -210,11 +215,14 @@ std::pair<std::int64_t, std::int64_t> Checkpoints::restore_one(const datasets::C
   return {bytes_of(layout.arrays), exchange.sent()};
 }
 
-void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
-  const std::string folder = datasets::step_folder(options_.save, tables.steps());
+template <class Work>
+void Checkpoints::saving(const Work& work) {
+  begun_->entered = MPI_Wtime();
   try {
-    write(tables, dense, folder);
+    work();
   } catch (const comm::Agreed&) {  // on all ranks, whose files beside their targets are gone
+    const std::string folder = begun_->folder;
+    begun_.reset();
     comm::barrier(comm_);
     if (comm_.rank() == 0 && std::filesystem::exists(folder)) try {
         datasets::remove_checkpoint(folder);
@@ -222,10 +230,19 @@ void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
       }
     throw;
   }
+  if (!begun_) return;
+  begun_->left_at = MPI_Wtime();
+  begun_->waited += begun_->left_at - begun_->entered;
 }
 
-void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::string& folder) {
-  const CostsWatch watch(comm_);
+void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
+  finish();
+  begun_.reset(new Begun{CostsWatch(comm_), tables, datasets::step_folder(options_.save, tables.steps())});
+  saving([&] { begin(tables, dense); });
+  if (options_.save_mode == SaveMode::stop) finish();
+}
+
+void Checkpoints::begin(ShardedTables& tables, DenseModel& dense) {
   SavedLayout layout = comm::agree(comm_, [&] { return layout_of(tables, dense); });
   count_keys(comm_, tables, layout);
   std::vector<std::optional<std::vector<std::int64_t>>> all(layout.arrays.size());
@@ -245,67 +262,83 @@ void Checkpoints::write(ShardedTables& tables, DenseModel& dense, const std::str
     list_keys(comm_, tables, layout, 0, all);
     layout = layout.of_rows(std::move(all));
   }
-  const auto shares = block_shares(layout.arrays, comm_.size());
+  if (touched_) touched_->clear();
+  comm::agree(comm_, [&] {
+    if (options_.save_mode == SaveMode::behind) tables.keep_rows();
+    if (comm_.rank() == 0) datasets::remove_old_checkpoints(options_.save, kept_checkpoints);
+  });
   datasets::Manifest manifest{.step = tables.steps(),
                               .parent = parent,
                               .run = run_facts(options_, plan_, tables.steps()),
-                              .arrays = layout.arrays,
+                              .arrays = {},
                               .parts = {},
                               .xxh64 = ""};
-  std::vector<int> writers;
-  for (int r = 0; r < comm_.size(); ++r) {
-    if (shares[r].empty()) continue;
-    writers.push_back(r);
-    manifest.parts.push_back({fmt::format("{}{:05}.h5", datasets::part_prefix, r), 0, "", shares[r]});
-  }
-  const auto own_part = std::ranges::find(writers, comm_.rank()) - writers.begin();
-  comm::agree(comm_, [&] {
-    if (comm_.rank() != 0) return;
-    datasets::remove_old_checkpoints(options_.save, kept_checkpoints);
-    make_folder(folder);
+  begun_->saving.emplace(comm_, begun_->folder, std::move(manifest), std::move(layout),
+                         HeldRows(tables, dense, state_vectors()), before_);
+}
+
+void Checkpoints::round() {
+  Saving& saving = *begun_->saving;
+  if (status_)
+    status_(fmt::format("saving step {}: {}", saving.step(), percent(saving.rounds_done(), saving.rounds())));
+  const double begin = MPI_Wtime();
+  saving.round();
+  begun_->of_round = MPI_Wtime() - begin;
+  begun_->credit -= begun_->of_round;
+}
+
+void Checkpoints::close() {
+  begun_->saving->close();
+  begun_->tables.let_go();
+}
+
+void Checkpoints::go_on() {
+  Saving& all = *begun_->saving;
+  begun_->credit += share_behind * (MPI_Wtime() - begun_->left_at);
+  saving([&] {
+    if (all.rounds_done() < all.rounds()) {
+      const double affordable = begun_->credit / std::max(begun_->of_round, 1e-6);
+      auto rounds = comm_.rank() == 0 ? static_cast<std::int64_t>(std::max(affordable, 0.0)) : 0;
+      rounds = comm::all_reduce(comm_, rounds, comm::Reduce::max);
+      for (; rounds > 0 && all.rounds_done() < all.rounds(); --rounds) round();
+    } else if (!all.is_closed()) {
+      close();
+    } else if (all.on_disk()) {
+      complete();
+    }
   });
-  std::optional<datasets::PartWriter> writer;
-  comm::agree(comm_, [&] {
-    if (own_part < std::ssize(writers)) writer.emplace(folder, manifest, manifest.parts[own_part], before_);
+}
+
+void Checkpoints::finish() {
+  if (!begun_) return;
+  Saving& all = *begun_->saving;
+  saving([&] {
+    while (all.rounds_done() < all.rounds()) round();
+    if (!all.is_closed()) close();
+    complete();
   });
-  BlockExchange exchange(comm_, layout);
-  const HeldRows held(tables, dense, state_vectors());
-  const auto rounds = rounds_of(layout.arrays, shares);
-  for (std::size_t r = 0; r < rounds.size(); ++r) {
-    if (status_) status_(fmt::format("saving step {}: {}", manifest.step, percent(r, rounds.size())));
-    std::vector<RoundRows> ranges;
-    for (const SavedRange& range : rounds[r]) ranges.push_back({range, layout.rows_of(range)});
-    const datasets::SavedRows& rows = exchange.collect(ranges, held);
-    comm::agree(comm_, [&] {
-      if (rounds[r][comm_.rank()].count > 0) writer->write(rounds[r][comm_.rank()], rows);
-    });
-  }
-  const datasets::SavedPart own = comm::agree(comm_, [&] { return writer ? writer->commit() : datasets::SavedPart{}; });
-  const auto bytes = comm::all_gather(comm_, own.bytes);
-  const auto checksums = comm::all_gather(comm_, own.xxh64);
-  for (std::size_t p = 0; p < writers.size(); ++p) {
-    manifest.parts[p].bytes = bytes[writers[p]];
-    manifest.parts[p].xxh64 = checksums[writers[p]];
-  }
+}
+
+void Checkpoints::complete() {
+  Saving& saving = *begun_->saving;
+  const std::string checksum = saving.whole();
   comm::agree(comm_, [&] {
-    if (comm_.rank() != 0) return;
-    datasets::write_index(folder, manifest, before_);
-    manifest.xxh64 = datasets::write_manifest(folder, manifest, before_);
-    datasets::remove_old_checkpoints(options_.save, kept_checkpoints);
+    if (comm_.rank() == 0) datasets::remove_old_checkpoints(options_.save, kept_checkpoints);
   });
-  comm::broadcast(comm_, manifest.xxh64, 0);
   if (touched_) {
-    touched_->clear();
-    for_each_keyed_shard(tables, [](std::int64_t shard, Store& store) { store.note_evicted(shard); });
-    parent_ = datasets::SavedParent{manifest.step, manifest.xxh64};
+    for_each_keyed_shard(begun_->tables, [](std::int64_t shard, Store& store) { store.note_evicted(shard); });
+    parent_ = datasets::SavedParent{saving.step(), checksum};
   }
-  const CheckpointCosts costs = watch.end(bytes_of(layout.arrays), exchange.sent());
-  if (!status_) return saved_.add(costs);
-  status_("");
-  if (comm_.rank() == 0)
-    fmt::print(stderr, "checkpoint: {} ({:.2f} s, {:.2f} GB/s)\n", folder, costs.seconds,
-               1e-9 * static_cast<double>(costs.bytes) / costs.seconds);
+  CheckpointCosts costs = begun_->watch.end(saving.bytes(), saving.sent());
+  costs.waited = comm::all_reduce(comm_, begun_->waited + MPI_Wtime() - begun_->entered, comm::Reduce::max);
   saved_.add(costs);
+  if (status_) {
+    status_("");
+    if (comm_.rank() == 0)
+      fmt::print(stderr, "checkpoint: {} ({:.2f} s, {:.2f} GB/s)\n", saving.folder(), costs.seconds,
+                 1e-9 * static_cast<double>(costs.bytes) / costs.seconds);
+  }
+  begun_.reset();
 }
 
 }  // namespace shardmark::workloads

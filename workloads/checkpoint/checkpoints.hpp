@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -19,12 +20,14 @@ namespace shardmark::workloads {
 struct CheckpointCosts {
   std::int64_t times = 0;
   double seconds = 0.0;    ///< of the slowest rank, its waiting for others and for the disk included
+  double waited = 0.0;     ///< seconds of these in which training waited: all, or less of saves behind it
   std::int64_t bytes = 0;  ///< of rows
   std::int64_t sent = 0;   ///< bytes from rank to rank, for rows to come into the order of blocks, or out of it
 
   void add(const CheckpointCosts& more) {
     times += more.times;
     seconds += more.seconds;
+    waited += more.waited;
     bytes += more.bytes;
     sent += more.sent;
   }
@@ -39,21 +42,26 @@ class Checkpoints {
   /// one, nothing is printed either.
   Checkpoints(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
               std::function<void(const std::string&)> status);
+  ~Checkpoints();
 
   /// Reads the checkpoint that options.restore names, and returns how many steps had been taken. The next step is, bit
   /// for bit where sums are exact, the one that would have followed there. Throws InputError naming file, table and
   /// rows where it cannot be read or is of another model.
   std::int64_t restore(ShardedTables& tables, DenseModel& dense);
 
-  /// Takes note of the rows that a step on this input may have changed, where only such are saved (SaveKind::changes).
-  /// Call it after each step that follows restore(), or the filling of the tables.
+  /// Takes note of the rows that a step on this input may have changed, where only such are saved (SaveKind::changes),
+  /// and goes on with a save behind the steps (SaveMode::behind). Call it after each step that follows restore(), or
+  /// the filling of the tables.
   void took(const StepInput& input);
 
   /// Saves into a folder of its own in options.save; with SaveKind::changes the first time all rows, then those that
   /// were touched since the checkpoint before, until these have more bytes together than all rows. Whatever ends it,
   /// what was saved before stays whole; afterwards the checkpoint before is kept, and none that is older. Throws
-  /// InputError where the folder cannot be written.
+  /// InputError where the folder cannot be written. With SaveMode::behind it returns when the rows are kept as they are
+  /// (ShardedTables::keep_rows): steps go on, and a tenth of their time carries the rows away, until another save()
+  /// comes, or finish(), which wait for the rest.
   void save(ShardedTables& tables, DenseModel& dense);
+  void finish();
 
   const CheckpointCosts& saved() const { return saved_; }
   const CheckpointCosts& restored() const { return restored_; }
@@ -61,7 +69,16 @@ class Checkpoints {
  private:
   SavedLayout layout_of(const ShardedTables& tables, const DenseModel& dense) const;
   std::int64_t state_vectors() const;  ///< of the dense model
-  void write(ShardedTables& tables, DenseModel& dense, const std::string& folder);
+  // A save: begin, rounds of rows, the end of its parts, and when these are on the disk its completion.
+  void begin(ShardedTables& tables, DenseModel& dense);
+  void round();
+  void close();
+  void complete();
+  /// Does a part of a save behind the steps, as much as there is time for.
+  void go_on();
+  /// Does some of a save; where that fails on all ranks, what was written of it is removed.
+  template <class Work>
+  void saving(const Work& work);
   /// Restores the rows that one checkpoint has; returns their bytes and those that this rank sent.
   std::pair<std::int64_t, std::int64_t> restore_one(const datasets::CheckpointReader& reader, const SavedLayout& all,
                                                     HeldRows& held) const;
@@ -70,7 +87,10 @@ class Checkpoints {
   const RunOptions& options_;
   const placement::Plan& plan_;
   std::function<void(const std::string&)> status_;
-  FileSteps before_;                             ///< kills the job where the options ask for it
+  FileSteps before_;  ///< kills the job where the options ask for it
+  class CostsWatch;
+  struct Begun;
+  std::unique_ptr<Begun> begun_;                 ///< the save that is not whole yet
   std::optional<TouchedRows> touched_;           ///< where rows that were touched are saved
   std::optional<datasets::SavedParent> parent_;  ///< the latest checkpoint that was saved here
   std::int64_t changed_bytes_ = 0;               ///< of the checkpoints since the one with all rows

@@ -10,9 +10,11 @@
 #include <filesystem>
 
 #include "datasets/checkpoint/manifest.hpp"
+#include "datasets/hdf5.hpp"
 #include "reference/error.hpp"
 #include "reference/storage.hpp"
 #include "results/json_text.hpp"
+#include "workloads/batches/execution.hpp"
 #include "workloads/tables/storages.hpp"
 
 namespace shardmark::workloads {
@@ -115,6 +117,27 @@ void require_same_run(const Json& there, const Json& here, const std::string& ch
     if (const std::string text = difference(there.at(what), here.at(what)); !text.empty()) refuse(text);
 }
 
+namespace {
+
+/// Throws InputError where rows cannot be kept as they are while steps update them.
+void require_kept(const RunOptions& options) {
+  constexpr const char* remedy = "use --save-mode stop";
+  for (const Table& table : options.workload.tables)
+    if (!storage_of(table).keeps_rows)
+      throw InputError(
+          fmt::format("--save-mode behind: table {} has storage {}, whose rows are not kept for a save; {}", table.name,
+                      name_of(table.storage), remedy));
+  if (!host_reaches_arrays)
+    throw InputError(fmt::format("--save-mode behind: rows lie in the memory of a GPU; {}", remedy));
+  if (options.data.reading == DataReading::steps && !datasets::hdf5::is_threadsafe())
+    throw InputError(fmt::format(
+        "--save-mode behind: steps read --data while parts are written, and this HDF5 takes one thread at a "
+        "time; {}, or --reading before",
+        remedy));
+}
+
+}  // namespace
+
 void require_checkpoints(const RunOptions& options, const placement::Plan& plan) {
   if (!options.restore.empty()) {
     const std::string folder = datasets::chain_of(options.restore).back();
@@ -127,6 +150,7 @@ void require_checkpoints(const RunOptions& options, const placement::Plan& plan)
                       options.restore, manifest.step, *options.trained_steps));
   }
   if (options.save.empty()) return;
+  if (options.save_mode == SaveMode::behind) require_kept(options);
   make_folder(options.save);
   if (access(options.save.c_str(), W_OK) != 0)
     throw InputError(fmt::format("--save {}: cannot be written to: {}", options.save, std::strerror(errno)));

@@ -90,8 +90,10 @@ void say_cost(const PlanSubject& planned, const PlanArguments& arguments, const 
   any.remarks = nullptr;
   const placement::Plan other = placement::make_plan(arguments.plan, workload.tables, workload.features, any);
   const double kept = facts_of(planned, plan).step.seconds, free = facts_of(planned, other).step.seconds;
-  say(fmt::format("keeping to what {} can express costs {:.1f} % of a step: {:.4g} ms predicted, {:.4g} ms without",
-                  arguments.output.format, std::max(0.0, 100.0 * (kept / free - 1.0)), 1e3 * kept, 1e3 * free));
+  const double percent = 100.0 * (kept / free - 1.0);
+  say(fmt::format("keeping to what {} can express costs {}: {:.4g} ms predicted, {:.4g} ms without",
+                  arguments.output.format, percent < 0.05 ? "nothing" : fmt::format("{:.1f} % of a step", percent),
+                  1e3 * kept, 1e3 * free));
 }
 
 /// A search keeps to what the format of the file can express, unless it is told what it may do.

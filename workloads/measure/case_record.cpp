@@ -45,6 +45,7 @@ void record_costs(const char* field, const CheckpointCosts& costs, results::Case
   if (costs.times == 0) return;
   record.details[field] = {{"times", costs.times},
                            {"seconds", rounded(costs.seconds)},
+                           {"waited_seconds", rounded(costs.waited)},
                            {"bytes", costs.bytes},
                            {"gb_per_s", rounded(1e-9 * static_cast<double>(costs.bytes) / costs.seconds)},
                            {"sent_bytes", costs.sent}};

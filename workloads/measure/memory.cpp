@@ -37,6 +37,17 @@ namespace {
 using placement::Movement, placement::Plan, placement::RowTransfer, placement::Shard, placement::ShardCounts,
     placement::TablePlacement;
 
+/// Returns the most bytes that a rank keeps for a save behind the steps: copies of all of its rows (KeptRows).
+double kept_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
+  double bytes = table_bytes(plan, tables)[static_cast<std::size_t>(rank)];
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    std::int64_t rows = has_replicas(plan.tables[t]) ? replicated_rows(plan.tables[t], tables[t]).count() : 0;
+    for (const Shard& shard : plan.tables[t].shards) rows += shard.rank == rank ? shard.rows.count() : 0;
+    bytes += static_cast<double>(sizeof(std::uint32_t)) * static_cast<double>(rows);
+  }
+  return bytes;
+}
+
 /// Adds up what gradients of replicated tables and hot rows take, with pieces of the sums of few rows.
 double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) {
   double bytes = 0.0;
@@ -368,9 +379,11 @@ NeededMemory memory_needed(const comm::Communicator& comm, const Plan& plan, con
   const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
   const double read = options.data.reading == DataReading::steps ? flights * bytes_of_batch(outputs / 4, ids) : 0.0;
   const NeededMemory dense = dense_bytes(options, plan.ranks, samples);
+  const bool keeps_rows = !options.save.empty() && options.save_mode == SaveMode::behind;
+  const double kept = keeps_rows ? kept_bytes(plan, workload.tables, comm.rank()) : 0.0;
   return {.arrays = table_bytes(plan, workload.tables)[comm.rank()] + largest_case + read +
                     input_bytes(options, {batches, samples, outputs, ids}) + dense.arrays,
-          .host = reference_bytes(options, batches, samples, versions) + dense.host};
+          .host = reference_bytes(options, batches, samples, versions) + dense.host + kept};
 }
 
 namespace {

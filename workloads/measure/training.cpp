@@ -62,6 +62,7 @@ Training train_anew(const Job& job, Prepared& prepared, std::size_t number, std:
     }
     if (saves) checkpoints.save(prepared.tables(), ready.dense);
   }
+  checkpoints.finish();
   Training training{.steps = step, .quality = {}, .saved = checkpoints.saved(), .restored = checkpoints.restored()};
   if (has_layers(options.dense.kind)) training.quality = window.quality(job.comm);
   return training;

@@ -54,7 +54,7 @@ void take_steps(Prepared& prepared, std::int64_t first, std::int64_t end, Checkp
 }  // namespace
 
 std::string differs_when_restored(const comm::Communicator& comm, const CaseSetup& setup, Prepared& prepared,
-                                  bool changes) {
+                                  SaveKind kind, SaveMode mode) {
   const auto& [plan, options] = setup.planned();
   if (setup.config().async.looks_up() || !setup.config().async.in_order()) return {};
   if (!std::ranges::all_of(prepared.tables().tables(), is_saved)) return {};
@@ -69,15 +69,16 @@ std::string differs_when_restored(const comm::Communicator& comm, const CaseSetu
   save(of_all);
   RunOptions first = options;
   first.save = before;
-  first.save_kind = changes ? SaveKind::changes : SaveKind::full;
+  first.save_kind = kind;
+  const auto keeps = [](const Table& table) { return storage_of(table).keeps_rows; };
+  if (host_reaches_arrays && std::ranges::all_of(prepared.tables().tables(), keeps)) first.save_mode = mode;
   Checkpoints in_midst(comm, first, plan, {});
   prepared.fill();
   take_steps(prepared, 0, half, in_midst);
   save(in_midst);
-  if (changes) {
-    take_steps(prepared, half, steps, in_midst);
-    if (half < steps) save(in_midst);
-  }
+  take_steps(prepared, half, steps, in_midst);
+  if (half < steps && kind == SaveKind::changes) save(in_midst);
+  in_midst.finish();
   RunOptions second = options;
   second.restore = before;
   second.save = again;

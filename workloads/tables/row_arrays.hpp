@@ -18,9 +18,11 @@ struct RowArrays {
   StoredRows read_range(std::int64_t first, std::int64_t count) const;
   void write_range(std::int64_t first, const StoredRows& stored) const;
 
- private:
+  /// Return the bytes of the values of a row, and the floats of its state.
   std::int64_t value_bytes() const { return row_bytes(value_type, dim); }
   std::int64_t state_size() const { return state_per_row(optimizer, dim); }
+
+ private:
   void require(std::int64_t first, std::int64_t count) const;
 };
 

@@ -71,7 +71,7 @@ class RowStore::RowLookups : public Store::Lookups {
 
 class RowStore::RowUpdates : public Store::Updates {
  public:
-  RowUpdates(const RowStore& store, const std::vector<KeyedShard>& shards) {
+  RowUpdates(const RowStore& store, const std::vector<KeyedShard>& shards) : store_(store), keyed_(shards) {
     std::vector<kernels::UpdateShard> all;
     for (const KeyedShard& shard : shards) all.push_back(store.update_shard(shard));
     shards_ = kernels::shard_list(Execution(), all);
@@ -83,6 +83,7 @@ class RowStore::RowUpdates : public Store::Updates {
   }
   void run(const RowGradients& gradients, const kernels::UpdateStep& now,
            const kernels::RowSums<Execution>& whole_rows) override {
+    if (!store_.kept_.empty()) keep(gradients.unique);
     kernels::fused_update(Execution(), gradients, shards_, now, workspace_, whole_rows);
   }
   kernels::RowElements count(const kernels::UniqueRows<Execution>& unique) override {
@@ -90,6 +91,25 @@ class RowStore::RowUpdates : public Store::Updates {
   }
 
  private:
+  /// Keeps the rows of the store that are updated next, whose keys are ascending.
+  void keep(const kernels::UniqueRows<Execution>& unique) {
+    if constexpr (host_reaches_arrays) {
+      Execution().fence("shardmark: distinct rows are known");
+      const auto first_of = [&](std::int64_t key) {
+        return kernels::first_at_least(unique.count(), key, [&](std::int64_t u) { return unique.key(u); });
+      };
+      for (std::size_t i = 0; i < keyed_.size(); ++i) {
+        KeptRows* const kept = store_.kept_[static_cast<std::size_t>(keyed_[i].shard)].get();
+        if (kept == nullptr) continue;
+        const std::int64_t begin = first_of(keyed_[i].first_key),
+                           end = i + 1 < keyed_.size() ? first_of(keyed_[i + 1].first_key) : unique.count();
+        kept->before_update(end - begin, [&](std::int64_t u) { return unique.key(begin + u) - keyed_[i].first_key; });
+      }
+    }
+  }
+
+  const RowStore& store_;
+  std::vector<KeyedShard> keyed_;
   kernels::ShardList<Execution, kernels::UpdateShard> shards_;
   kernels::RowGradientsWorkspace<Execution> workspace_;
 };
@@ -97,6 +117,11 @@ class RowStore::RowUpdates : public Store::Updates {
 std::unique_ptr<Store::Lookups> RowStore::lookups() { return std::make_unique<RowLookups>(*this); }
 std::unique_ptr<Store::Updates> RowStore::updates(const std::vector<KeyedShard>& shards) {
   return std::make_unique<RowUpdates>(*this, shards);
+}
+
+void RowStore::keep_rows() {
+  kept_.resize(at_.size());
+  for (const std::int64_t s : shards_) kept_[static_cast<std::size_t>(s)] = std::make_unique<KeptRows>(arrays(s));
 }
 
 RowArrays RowStore::arrays(std::int64_t s) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/fill_rows.hpp"
+#include "workloads/tables/kept_rows.hpp"
 #include "workloads/tables/row_arrays.hpp"
 #include "workloads/tables/shard_layout.hpp"
 #include "workloads/tables/store.hpp"
@@ -23,11 +24,13 @@ class RowStore : public Store {
     return {{local(s).rows, local(s).column_begin, local(s).column_end}};
   }
   StoredRows read_range(std::int64_t s, std::int64_t /*part*/, std::int64_t first, std::int64_t count) const override {
-    return arrays(s).read_range(first, count);
+    return kept_.empty() ? arrays(s).read_range(first, count) : kept_[s]->read_range(first, count);
   }
   void write_range(std::int64_t s, std::int64_t /*part*/, std::int64_t first, const StoredRows& stored) override {
     arrays(s).write_range(first, stored);
   }
+  void keep_rows() override;
+  void let_go() override { kept_.clear(); }
 
   double huge_page_share() const override { return kernels::huge_page_share(values_); }
 
@@ -58,7 +61,8 @@ class RowStore : public Store {
   const ShardLayout& layout_;
   const std::vector<Table>& tables_;
   std::vector<std::int64_t> shards_;
-  std::vector<Place> at_;  ///< by shard of the layout
+  std::vector<Place> at_;                        ///< by shard of the layout
+  std::vector<std::unique_ptr<KeptRows>> kept_;  ///< by shard of the layout, where rows are kept for a save
   DeviceArray<std::byte> values_;
   DeviceArray<float> state_;
 };

@@ -27,6 +27,14 @@ void ShardedTables::fill(const RowValues& initial) {
   for (const auto& store : stores_) store->fill(initial);
 }
 
+void ShardedTables::keep_rows() {
+  for (const auto& store : stores_) store->keep_rows();
+}
+
+void ShardedTables::let_go() {
+  for (const auto& store : stores_) store->let_go();
+}
+
 double ShardedTables::huge_page_share() const {
   double share = 1.0;
   for (const auto& store : stores_) share = std::min(share, store->huge_page_share());

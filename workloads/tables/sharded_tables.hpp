@@ -30,6 +30,10 @@ class ShardedTables {
   const kernels::UpdateStep& latest_step() const { return step_; }
   void resume(const kernels::UpdateStep& latest) { step_ = latest; }
 
+  /// Call Store::keep_rows() and let_go() of all stores.
+  void keep_rows();
+  void let_go();
+
   const ShardLayout& layout() const { return layout_; }
   const std::vector<Table>& tables() const { return tables_; }
   const std::vector<Feature>& features() const { return features_; }

@@ -211,6 +211,10 @@ class Store {
   virtual StoredRows read_range(std::int64_t shard, std::int64_t part, std::int64_t first,
                                 std::int64_t count) const = 0;
   virtual void write_range(std::int64_t shard, std::int64_t part, std::int64_t first, const StoredRows& rows) = 0;
+  /// Where a storage keeps rows for a save (StorageChoice::keeps_rows): from keep_rows() until let_go(), read_range()
+  /// returns rows as they were at keep_rows(), each once, whatever updates them meanwhile. On hosts.
+  virtual void keep_rows() {}
+  virtual void let_go() {}
 
   /// Counts the local rows of a part whose values are no longer, bit for bit, the initial ones.
   virtual std::int64_t changed_rows(std::int64_t shard, std::int64_t part, const RowValues& initial) const = 0;

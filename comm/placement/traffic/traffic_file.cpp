@@ -13,11 +13,11 @@
 namespace shardmark::placement {
 namespace {
 
-constexpr double most_bytes = 0x1p53;
+constexpr double most_traffic_bytes = 0x1p53;
 
 std::int64_t parse_bytes(const std::string& word, const std::string& where) {
   const auto value = number_in<double>(word);
-  if (!value || !(*value >= 0.0 && *value <= most_bytes))
+  if (!value || !(*value >= 0.0 && *value <= most_traffic_bytes))
     throw InputError(fmt::format("{}: '{}' is not a number of bytes from 0 to 2^53", where, word));
   return static_cast<std::int64_t>(*value);
 }

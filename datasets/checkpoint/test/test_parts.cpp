@@ -42,7 +42,9 @@ SavedPart write_part(const std::string& folder, const Manifest& manifest, SavedP
       writer.write(blocks, rows_of(manifest, blocks));
     }
   }
-  return writer.commit();
+  SavedPart written = writer.close();
+  writer.commit();
+  return written;
 }
 
 /// Saves as two ranks would: the second array is cut between its blocks.

@@ -15,7 +15,7 @@ TABLES = ("workloads", "planners", "machines", "published", "terms", "skews", "p
           "dedups", "group-balances", "replicated-gradients", "async-modes", "async-orders", "stage-pools", "storages", "poolings", "optimizers",
           "weight-decays", "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes",
           "admissions", "evictions", "absent-rows", "distributions", "dense-models", "id-rules",
-          "malformed-lines", "readings", "bounds-checks", "faults", "save-kinds")
+          "malformed-lines", "readings", "bounds-checks", "faults", "save-kinds", "save-modes")
 FAULTS = ("lookup", "route", "exchange", "update", "state", "stray_row", "one_replica", "late_step")
 CASE_FIELDS = {"record", "workload", "plan", "options", "changed", "ranks", "threads", "step_ms", "samples_per_s", "phases", "imbalance",
                "sent_bytes_max", "predicted_ms", "checked_steps", "wrong"}

@@ -42,6 +42,10 @@ class SavedRuns(ProgramTest):
         """The checkpoint of step 2, to be spoiled."""
         return shutil.copytree(self.step(2), self.new_path())
 
+    def succeeds_with(self, outcome_and_file):
+        self.assertEqual(self.succeeds(outcome_and_file[0]).last_line(), "RESULT: VALID")
+        return outcome_and_file[1]
+
     def checkpoint(self, command, *folders, code=0):
         outcome = self.serial("checkpoint", command, *folders)
         self.assertEqual(outcome.code, code, outcome.out + outcome.err)
@@ -84,7 +88,7 @@ class SavedRuns(ProgramTest):
         self.assertIn("the same, bit for bit", self.checkpoint("diff", self.saved, again).out)
         outcome = self.checkpoint("diff", self.step(2), self.step(4), code=1)
         self.assertIn("rows differ, the first of them row", outcome.out)
-        prefetched, _ = self.case(1, plan="table_wise", save=threads, **{"async": "ids"}, **given)
+        prefetched, _ = self.case(1, plan="table_wise", save=threads, save_every=1, save_mode="behind", **{"async": "ids"}, **given)
         self.succeeds(prefetched)
         self.checkpoint("diff", self.saved, threads)
         more, _ = self.case(1, plan="table_wise", save=again, restore=again, train=5, **EXACT)  # in the same folder
@@ -122,9 +126,24 @@ class SavedRuns(ProgramTest):
         for folder in filter(None, left):
             self.checkpoint("diff", whole, folder)
 
+    def test_a_save_behind_the_steps_is_whole_or_not_there(self):
+        folder, rest = self.new_path(), self.new_path()
+        given = {**EXACT, "plan": "row_wise", "save_mode": "behind", "save_every": 1}
+        killed, _ = self.case(2, save=folder, train=9, set="fault=crash@40", **given)
+        self.assertNotEqual(killed.code, 0)
+        self.checkpoint("verify", folder)
+        file = self.succeeds_with(self.case(2, save=rest, restore=folder, train=9, **given))
+        saved = records(file)[1]["saved"]
+        self.assertTrue(0 < saved["waited_seconds"] <= saved["seconds"], saved)
+        whole = self.new_path()
+        self.succeeds(self.case(1, plan="table_wise", train=9, save=whole, **EXACT)[0])
+        self.checkpoint("diff", whole, rest)
+        self.refuses_case("--save-mode behind: table C1 has storage dynamic, whose rows are not kept for a save; use --save-mode stop",
+                          ranks=(1,), save=self.new_path(), save_mode="behind", storage="dynamic", **EXACT)
+
     def test_a_run_that_is_told_to_end_saves_first(self):
         folder = self.new_path()
-        given = {**SMALL, **EXACT, "train": 10**6, "save": folder, "save_every": 100, "out": self.new_path(".jsonl")}
+        given = {**SMALL, **EXACT, "train": 10**6, "save": folder, "save_every": 100, "save_mode": "behind", "out": self.new_path(".jsonl")}
         with subprocess.Popen([SHARDMARK, "run", "criteo-kaggle", *options(given)], stderr=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, text=True, cwd=self.folder) as run:
             for line in run.stderr:

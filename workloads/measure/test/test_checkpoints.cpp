@@ -188,6 +188,37 @@ TEST_F(Saved, CoresOfTensorTrainsAndLayersComeBack) {
   for (const int ranks : {1, 3}) expect_same(layers, ranks, "table_wise", "dlrm", false);
 }
 
+/// Steps update most rows that they name while these wait for their round.
+TEST_F(Saved, ASaveBehindTheStepsHasTheRowsOfItsStep) {
+  if (!host_reaches_arrays) GTEST_SKIP() << "rows are kept on hosts";
+  std::size_t turn = 0;
+  for (const std::string_view planner : split_planners) {
+    const OptimizerKind kind = turn++ % 2 == 0 ? OptimizerKind::adagrad : OptimizerKind::lamb;
+    RunOptions options =
+        six_steps(small_case(Pooling::sum, kind, false, turn % 3 == 0 ? ValueType::bf16 : ValueType::fp32));
+    options.workload.tables[2].rows = 150'000;
+    on_ranks(3, [&](const comm::Communicator& comm) {
+      options.save = path("stop");
+      Steps stopping(comm, options, planner);
+      stopping.take(0, 3);
+      stopping.checkpoints.save(stopping.tables, *stopping.dense);
+      options.save = path("again");
+      options.save_mode = SaveMode::behind;
+      Steps behind(comm, options, planner);
+      behind.take(0, 3);
+      behind.checkpoints.save(behind.tables, *behind.dense);
+      for (std::int64_t step = 3; step < 6; ++step)  // of which the save goes on behind the last
+        behind.ready.step(behind.inputs[static_cast<std::size_t>(step)]);
+      behind.checkpoints.took(behind.inputs[5]);
+      behind.checkpoints.finish();
+      EXPECT_EQ(behind.checkpoints.saved().times, 1);
+      EXPECT_LE(behind.checkpoints.saved().waited, behind.checkpoints.saved().seconds);
+      expect_equal(comm, "stop", std::string(planner));
+      if (comm.rank() == 0) fs::remove_all(path("stop"));
+    });
+  }
+}
+
 TEST_F(Saved, RowsTravelToTheirBlocksAndNoFarther) {
   const RunOptions options = six_steps(small_case(Pooling::sum, OptimizerKind::adagrad, false));
   const CheckpointCosts replicated = take_all(options, "data_parallel", "replicated");

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "workloads/tables/row_arrays.hpp"
+
+namespace shardmark::workloads {
+
+/// Keeps the rows of an array as they are now, while updates go on: copies each before its first update, unless it has
+/// been read. Takes 4 bytes for every row, and of those that it copies values and state. On hosts.
+class KeptRows {
+ public:
+  explicit KeptRows(const RowArrays& rows);
+
+  /// Copies those of some rows that are neither copied nor read: rows that are updated next. row_of(i): of i in [0, n),
+  /// a local row; the rows are distinct.
+  template <class RowOf>
+  void before_update(std::int64_t n, const RowOf& row_of) {
+    make_room(used_ + n);
+    Kokkos::parallel_for("shardmark::keep_rows", Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, n),
+                         [&](std::int64_t i) { keep(row_of(i)); });
+  }
+
+  /// Returns rows as they were, which are kept no longer: each is read once.
+  StoredRows read_range(std::int64_t first, std::int64_t count);
+
+ private:
+  /// Says of a row that it is as it was, that it has been read, or, from first_copy on, where its copy lies.
+  enum Slot : std::uint32_t { unchanged, was_read, first_copy };
+  struct Free {
+    void operator()(std::uint32_t* slots) const { std::free(slots); }
+  };
+
+  void make_room(std::int64_t copies);
+  void keep(std::int64_t row);
+  std::byte* copy_at(std::int64_t number) const {
+    return chunks_[static_cast<std::size_t>(number / chunk_rows)].get() + number % chunk_rows * row_bytes();
+  }
+  std::int64_t row_bytes() const { return rows_.value_bytes() + 4 * rows_.state_size(); }
+
+  static constexpr std::int64_t chunk_rows = 4096;
+
+  RowArrays rows_;
+  std::unique_ptr<std::uint32_t[], Free> slots_;  ///< [rows]
+  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::atomic<std::int64_t> used_ = 0;
+};
+
+}  // namespace shardmark::workloads
