@@ -111,7 +111,7 @@ std::int64_t array_number(const std::vector<SavedArray>& arrays, const std::stri
 
 bool SavedArray::is_numbered() const {
   const std::string_view first = fields.empty() ? "" : std::string_view(fields.front().name);
-  return first == "row" || first == "key" || first == "bucket";
+  return first == "row" || first == "key" || first == "line";
 }
 
 SavedArray saved_array(std::string path, std::int64_t rows, std::vector<SavedField> fields) {

@@ -34,7 +34,7 @@ struct SavedArray {
   std::int64_t row_bytes() const;
   std::int64_t blocks() const { return (rows + block_rows - 1) / block_rows; }
   /// Returns whether its rows say which they are, by ascending numbers in their first field: rows of a table of which
-  /// only some are here (`row`), of one whose rows come and go (`key`), or what belongs to buckets (`bucket`).
+  /// only some are here (`row`), of one whose rows come and go (`key`), or lines of counters (`line`).
   bool is_numbered() const;
   bool operator==(const SavedArray&) const = default;
 };

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "kernels/dynamic/key_line.hpp"
 #include "kernels/dynamic/line_arena.hpp"
 #include "kernels/sort/unique_rows.hpp"
 
@@ -127,14 +128,14 @@ void for_each_group(const std::string& label, const Exec& exec, const UniqueRows
       });
 }
 
-/// Copies the first `used` elements of an array to one of at least `wanted`, twice as large as it was or more; leaves
-/// one that is large enough.
+/// Copies the first `used` elements of an array to one of at least `wanted`, larger by a quarter or more; leaves one
+/// that is large enough.
 template <class Exec, class T>
 void reserve(const Exec& exec, Array<Exec, T>& array, std::int64_t used, std::int64_t wanted,
              const std::string& label) {
   const auto size = static_cast<std::int64_t>(array.extent(0));
   if (wanted <= size) return;
-  const auto larger = allocate<Exec, T>(label, std::max(wanted, 2 * size));
+  const auto larger = allocate<Exec, T>(label, std::max(wanted, size + size / 4));
   const std::pair<std::int64_t, std::int64_t> kept(0, used);
   if (used > 0) Kokkos::deep_copy(exec, Kokkos::subview(larger, kept), Kokkos::subview(array, kept));
   array = larger;
@@ -203,7 +204,7 @@ class KeyTable {
   std::int64_t insert_new(std::uint64_t bits, std::int64_t key);
 
   KeyTableArrays<Exec> arrays_;
-  LineArena<Exec> arena_;
+  LineArena<Exec, KeyLine> arena_{"shardmark::key_lines"};
   std::vector<Region> regions_;  ///< [key_buckets] what the buckets hold, on the host
   std::int64_t keys_ = 0, next_slot_ = 0, free_slots_ = 0, moved_keys_ = 0;
   Array<Exec, KeyLine> no_keys_;            ///< [1]

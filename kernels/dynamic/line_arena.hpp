@@ -6,18 +6,21 @@
 #include <vector>
 
 #include "kernels/array.hpp"
-#include "kernels/dynamic/key_line.hpp"
 
 namespace shardmark::kernels {
 
 /// Hands out runs of lines in the memory of Exec, best fit first; runs that come back are joined with their neighbours.
-/// Memory is asked for in pieces of a sixteenth of what there is, in huge pages but for those of small tables, so that
-/// it grows with the table, and no piece moves.
-template <class Exec>
+/// Memory is asked for in pieces of a quarter of what there is, up to two huge pages, and of a sixteenth of what is
+/// larger, so that it grows with the table, and no piece moves. Line: of cache_line bytes.
+template <class Exec, class Line>
 class LineArena {
+  static_assert(sizeof(Line) == cache_line);
+
  public:
+  explicit LineArena(std::string label) : label_(std::move(label)) {}
+
   /// Returns a run, uninitialised.
-  KeyLine* take(std::uint32_t lines) {
+  Line* take(std::uint32_t lines) {
     auto fit = by_size_.lower_bound({lines, nullptr});
     if (fit == by_size_.end()) {
       add_piece(lines);
@@ -30,7 +33,7 @@ class LineArena {
     return run;
   }
 
-  void give(KeyLine* run, std::uint32_t lines) {
+  void give(Line* run, std::uint32_t lines) {
     std::size_t size = lines;
     free_lines_ += lines;
     const auto behind = by_place_.upper_bound(run);
@@ -55,27 +58,28 @@ class LineArena {
 
  private:
   void add_piece(std::int64_t lines) {
-    constexpr std::int64_t least = 4096, in_huge_pages = 2 * huge_page / sizeof(KeyLine);
-    const std::int64_t size = std::max({lines, lines_ / 16, lines_ < in_huge_pages / 4 ? least : in_huge_pages});
-    const auto piece = allocate<Exec, KeyLine>("shardmark::key_lines", size);
+    constexpr std::int64_t least = 64, in_huge_pages = 2 * huge_page / sizeof(Line);
+    const std::int64_t size = std::max({lines, least, lines_ / 16, std::min(lines_ / 4, in_huge_pages)});
+    const auto piece = allocate<Exec, Line>(label_, size);
     pieces_.emplace(piece.data(), piece);
     lines_ += size;
     free_lines_ += size;
     add_free(piece.data(), static_cast<std::size_t>(size));
   }
-  void add_free(KeyLine* run, std::size_t size) {
+  void add_free(Line* run, std::size_t size) {
     by_place_.emplace(run, size);
     by_size_.emplace(size, run);
   }
-  void remove_free(KeyLine* run) {
+  void remove_free(Line* run) {
     const auto found = by_place_.find(run);
     by_size_.erase({found->second, run});
     by_place_.erase(found);
   }
 
-  std::map<KeyLine*, Array<Exec, KeyLine>> pieces_;
-  std::map<KeyLine*, std::size_t> by_place_;            ///< free runs and their lines
-  std::set<std::pair<std::size_t, KeyLine*>> by_size_;  ///< the same
+  std::string label_;
+  std::map<Line*, Array<Exec, Line>> pieces_;
+  std::map<Line*, std::size_t> by_place_;            ///< free runs and their lines
+  std::set<std::pair<std::size_t, Line*>> by_size_;  ///< the same
   std::int64_t lines_ = 0, free_lines_ = 0;
 };
 

@@ -91,13 +91,16 @@ void list_keys(const comm::Communicator& comm, const ShardedTables& tables, cons
   for (std::size_t a = 0; a < rows.size(); ++a) {
     const auto part = layout.layouts[a].keyed;
     if (!part) continue;
-    std::vector<std::int64_t> own;
+    std::vector<std::int64_t> own, ends{0};
     for_each_first_holder(tables, layout.layouts[a], [&](const HeldCells& cells, const Store& store) {
       const auto keys = store.saved_keys(cells.shard, *part, since);
       own.insert(own.end(), keys.begin(), keys.end());
+      ends.push_back(std::ssize(own));
     });
-    rows[a] = comm::all_gather(comm, std::span<const std::int64_t>(own)).values;
-    sort_distinct(*rows[a]);
+    merge_distinct(own, std::move(ends));
+    auto all = comm::all_gather(comm, std::span<const std::int64_t>(own));
+    merge_distinct(all.values, std::move(all.offsets));
+    rows[a] = std::move(all.values);
   }
 }
 

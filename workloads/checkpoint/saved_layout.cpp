@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "datasets/checkpoint/parts.hpp"
-#include "kernels/dynamic/key_filter.hpp"
 #include "reference/dynamic/dynamic_table.hpp"
 #include "reference/error.hpp"
 #include "reference/storage.hpp"
@@ -60,13 +59,9 @@ std::vector<KeyedArray> keyed_arrays(const Table& table) {
   const Admission admission = reference::rules_of(table).admission;
   if (admission.kind == AdmissionKind::counter) arrays.push_back({SavedKeys::counts, "/counted", {key, use}});
   if (admission.kind == AdmissionKind::bloom) {
-    const bool in_bytes = kernels::KeyFilter<Execution>::in_bytes(admission);
-    const std::int64_t counters = bloom_shape(admission).counters;
+    constexpr std::int64_t bytes = BloomShape::line_bytes;
     arrays.push_back(
-        {SavedKeys::counters,
-         "/bloom",
-         {{"bucket", RowElement::int64, 1}, {"values", in_bytes ? RowElement::uint8 : RowElement::uint32, counters}},
-         kernels::KeyFilter<Execution>::bucket_bytes_of(admission)});
+        {SavedKeys::counters, "/bloom", {{"line", RowElement::int64, 1}, {"values", RowElement::uint8, bytes}}, bytes});
   }
   arrays.push_back({SavedKeys::evicted, "/evicted", {key}});
   return arrays;

@@ -8,6 +8,7 @@
 
 #include "comm/placement/plan.hpp"
 #include "datasets/checkpoint/manifest.hpp"
+#include "reference/dynamic/admission.hpp"
 #include "workloads/tables/shard_layout.hpp"
 #include "workloads/tables/store.hpp"
 
@@ -47,7 +48,8 @@ struct ArrayLayout {
   bool has_copies() const { return keyed && (keyed != SavedKeys::rows || dim == 0); }
   /// Returns the bucket of what has this number.
   std::int64_t bucket(std::int64_t number) const {
-    return keyed == SavedKeys::counters ? number : KeyBuckets::of_table(table).bucket(number);
+    return keyed == SavedKeys::counters ? BloomShape::bucket_of_line(number)
+                                        : KeyBuckets::of_table(table).bucket(number);
   }
 };
 

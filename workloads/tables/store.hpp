@@ -90,8 +90,8 @@ struct StoredRows {
 };
 
 /// Names what a checkpoint holds of a table whose rows come and go, each by ascending keys: rows with their uses;
-/// counts of keys that have no row yet, as uses; the counters that keys of a bucket share, whose key is its number; and
-/// of checkpoints of changes the keys that have neither a row nor a count any more.
+/// counts of keys that have no row yet, as uses; lines of the counters that keys of a bucket share, by their numbers
+/// (BloomShape::line_number); and of checkpoints of changes the keys that have neither a row nor a count any more.
 enum class SavedKeys { rows, counts, counters, evicted };
 
 /// Is a row of a table whose rows come and go.

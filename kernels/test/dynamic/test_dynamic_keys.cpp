@@ -230,7 +230,7 @@ TEST(DynamicKeys, BecomeWhatTheyWere) {
   keys.find(exec, device(Keys{1, 2, 3}), now);
   EXPECT_EQ(host(now), (Keys{no_slot, host(one)[0], no_slot}));
   EXPECT_EQ(host(keys.uses())[at(host(one)[0])], (RowUse{7, 9}));
-  EXPECT_EQ(keys.filter().counted().keys(), 1);
+  EXPECT_EQ(keys.filter().counted()->keys(), 1);
   keys.bring(exec, 9, device(Keys{1, 3}), device(Keys{1, 2}), Kokkos::subview(slots, std::pair(0, 2)));
   EXPECT_GE(host(slots)[0], 0);  // whose count was 2
   EXPECT_EQ(host(slots)[1], not_admitted);

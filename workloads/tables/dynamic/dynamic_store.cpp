@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <span>
 #include <stdexcept>
 
 #include "kernels/dynamic/dynamic_keys.hpp"
@@ -86,6 +88,22 @@ auto host_copy(const Array& array) {
   return std::vector<typename Array::non_const_value_type>(host.data(), host.data() + host.extent(0));
 }
 
+/// Returns lines of counters, and writes them.
+std::vector<std::byte> read_counters(const kernels::SharedCounters<Execution>& counters, const KeyArray& lines) {
+  const auto read = kernels::allocate<Execution, kernels::CounterLine>("shardmark::read_counters",
+                                                                       static_cast<std::int64_t>(lines.extent(0)));
+  counters.read_lines(Execution(), lines, read);
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), read);
+  const auto bytes = std::as_bytes(std::span(host.data(), host.extent(0)));
+  return {bytes.begin(), bytes.end()};
+}
+void write_counters(const std::vector<std::int64_t>& lines, const std::vector<std::byte>& values,
+                    kernels::SharedCounters<Execution>& counters) {
+  std::vector<kernels::CounterLine> written(lines.size());
+  std::memcpy(written.data(), values.data(), values.size());
+  counters.write_lines(Execution(), lines, kernels::array_of(Execution(), written, "shardmark::written_counters"));
+}
+
 std::vector<std::int64_t> places_of(const ShardLayout& layout, const std::vector<Table>& tables,
                                     const std::vector<std::int64_t>& shards) {
   std::vector<std::int64_t> places;
@@ -143,21 +161,14 @@ class DynamicStore : public RowStore {
   std::vector<std::int64_t> saved_keys(std::int64_t s, SavedKeys part, std::int64_t since) const override {
     const auto& keys = *kept_[s].keys;
     std::vector<std::int64_t> saved;
-    const auto add = [&](const std::vector<LiveRow>& all) {
-      for (const auto& [key, use] : all)
-        if (use.last > since) saved.push_back(key);
-    };
-    if (part == SavedKeys::rows) add(live_rows(s));
-    if (part == SavedKeys::counts) add(used_keys(keys.filter().counted(), keys.filter().counts()));
-    if (part == SavedKeys::counters) {
-      const auto last = host_copy(keys.filter().last_counted());
-      for (std::int64_t bucket = 0; bucket < std::ssize(last); ++bucket)
-        if (last[bucket] > since) saved.push_back(bucket);
-    }
+    if (part == SavedKeys::rows) return keys_used_since(keys.table(), keys.uses(), since);
+    if (part == SavedKeys::counts) return keys_used_since(*keys.filter().counted(), keys.filter().counts(), since);
+    if (part == SavedKeys::counters) return keys.filter().shared().changed_lines(since);
     if (part == SavedKeys::evicted && kept_[s].evicted) {
       saved = *kept_[s].evicted;
       sort_distinct(saved);
-      for (const auto* table : {&keys.table(), &keys.filter().counted()}) {
+      for (const auto* table : {&keys.table(), keys.filter().counted()}) {
+        if (table == nullptr) continue;
         const std::vector<std::int64_t> slots = host_copy(slots_of(*table, array_of_keys(saved)));
         std::size_t kept = 0;
         for (std::size_t i = 0; i < slots.size(); ++i)
@@ -170,7 +181,7 @@ class DynamicStore : public RowStore {
   std::int64_t saved_count(std::int64_t s, SavedKeys part) const override {
     const auto& keys = *kept_[s].keys;
     if (part == SavedKeys::rows) return keys.table().keys();
-    if (part == SavedKeys::counts) return keys.filter().counted().keys();
+    if (part == SavedKeys::counts) return keys.filter().counted()->keys();
     return std::ssize(saved_keys(s, part, 0));
   }
   void note_evicted(std::int64_t s) override { kept_[s].evicted.emplace(); }
@@ -179,9 +190,8 @@ class DynamicStore : public RowStore {
     const auto& all = *kept_[s].keys;
     if (part == SavedKeys::counts)
       return {
-          {}, {}, read_places(all.filter().counts().data(), 1, slots_of(all.filter().counted(), array_of_keys(keys)))};
-    if (part == SavedKeys::counters)
-      return {read_places<std::byte>(all.filter().counters(), all.filter().bucket_bytes(), array_of_keys(keys)), {}};
+          {}, {}, read_places(all.filter().counts().data(), 1, slots_of(*all.filter().counted(), array_of_keys(keys)))};
+    if (part == SavedKeys::counters) return {read_counters(all.filter().shared(), array_of_keys(keys)), {}};
     if (part == SavedKeys::evicted) return {};
     const SlotArray slots = slots_of(all.table(), array_of_keys(keys));
     StoredRows read{{}, read_places<float>(state(s), state_size(s), slots), read_places(all.uses().data(), 1, slots)};
@@ -195,15 +205,7 @@ class DynamicStore : public RowStore {
     Kept& kept = kept_[s];
     const KeyArray wanted = array_of_keys(keys);
     if (part == SavedKeys::evicted) return kept.keys->forget(exec, wanted);
-    if (part == SavedKeys::counters) {
-      write_places(stored.values, kept.keys->filter().bucket_bytes(), wanted, kept.keys->filter().counters());
-      const auto last = kept.keys->filter().last_counted();
-      auto steps = host_copy(last);
-      for (const std::int64_t bucket : keys) steps[bucket] = std::max(steps[bucket], 1U);  // it is not empty
-      Kokkos::deep_copy(last, Kokkos::View<const std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                                  steps.data(), steps.size()));
-      return;
-    }
+    if (part == SavedKeys::counters) return write_counters(keys, stored.values, kept.keys->filter().shared());
     const auto uses = kernels::array_of(exec, stored.uses, "shardmark::saved_uses");
     if (part == SavedKeys::counts) return kept.keys->put_counts(exec, wanted, uses);
     const SlotArray slots = kernels::allocate<Execution, std::int64_t>("shardmark::saved_slots", std::ssize(keys));
@@ -340,6 +342,23 @@ class DynamicStore : public RowStore {
   }
   kernels::PlacedRows<Execution> all_rows(std::int64_t s) const { return all_of(kept_[s].keys->table()); }
 
+  /// Returns the keys of a table that steps after `since` used, ascending: all where it is 0.
+  static std::vector<std::int64_t> keys_used_since(const KeyTable& table, const ConstDeviceArray<RowUse>& uses,
+                                                   std::int64_t since) {
+    const kernels::PlacedRows<Execution> all = all_of(table);
+    std::vector<std::int64_t> used = host_copy(all.numbers);
+    if (since > 0) {
+      const auto slots = host_copy(all.places);
+      const auto of_slots = host_copy(uses);
+      std::size_t kept = 0;
+      for (std::size_t i = 0; i < used.size(); ++i)
+        if (of_slots[slots[i]].last > since) used[kept++] = used[i];
+      used.resize(kept);
+    }
+    std::sort(used.begin(), used.end());
+    return used;
+  }
+
   /// Returns the keys of a table, ascending, with what lies at their slots.
   static std::vector<LiveRow> used_keys(const KeyTable& table, const ConstDeviceArray<RowUse>& uses) {
     const kernels::PlacedRows<Execution> all = all_of(table);
@@ -414,6 +433,23 @@ void require_capacity(Table& table, std::int64_t number, const std::vector<std::
       table.name, rows.size(), std::ranges::max(named), key_buckets, table.dynamic.eviction.capacity, least));
 }
 
+/// Returns the bytes of counters that keys share, of a shard that has room for so many rows.
+double shared_counter_bytes(const Table& table, const Admission& admission, double rows) {
+  constexpr double most_of_arena = 1.25;  // with the lines that are free
+  const BloomShape shape = bloom_shape(admission);
+  const auto buckets = static_cast<double>(key_buckets);
+  const double share = std::min(1.0, rows / static_cast<double>(std::max<std::int64_t>(1, table.most_rows())));
+  double lines = buckets * share * static_cast<double>(shape.lines);
+  if (!has_capacity(table)) {  // all keys that come have room: a layer is begun where half of the one before is used
+    const double counters = 4.0 * static_cast<double>(shape.hashes) * rows;
+    lines = std::min(lines, 2.0 * std::min(buckets, rows) * static_cast<double>(shape.first_lines) +
+                                counters * static_cast<double>(shape.counter_bits) / (8.0 * BloomShape::line_bytes));
+  }
+  const double of_buckets =
+      sizeof(kernels::CountedBucket) + sizeof(kernels::CounterRun) * static_cast<double>(shape.layers());
+  return most_of_arena * lines * BloomShape::line_bytes + buckets * of_buckets;
+}
+
 double dynamic_bytes_beside(const Table& table, std::int64_t rows, std::int64_t columns) {
   constexpr double small_arrays = 0.6e6;          // of a table of keys that has few
   constexpr double of_key = 32.0, of_use = 24.0;  // while they grow: lines with room, and two arrays of uses
@@ -421,8 +457,7 @@ double dynamic_bytes_beside(const Table& table, std::int64_t rows, std::int64_t 
   const auto keys = static_cast<double>(rows);
   double bytes = small_arrays + keys * (of_key + of_use);
   if (admission.kind == AdmissionKind::counter) bytes += small_arrays + keys * (of_key + of_use);
-  if (admission.kind == AdmissionKind::bloom)
-    bytes += static_cast<double>(key_buckets * (4 + kernels::KeyFilter<Execution>::bucket_bytes_of(admission)));
+  if (admission.kind == AdmissionKind::bloom) bytes += shared_counter_bytes(table, admission, keys);
   if (table.dynamic.eviction.kind != EvictionKind::none) bytes += keys * (sizeof(kernels::VictimCandidate) + 16.0);
   if (table.stochastic_rounding) bytes += 8.0 * static_cast<double>(most_places(table, rows));
   return bytes + placement::stored_bytes(table, most_places(table, rows) - rows, columns);
