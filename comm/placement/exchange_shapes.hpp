@@ -36,11 +36,12 @@ constexpr MessagesOfRank direct_messages(const RankLayout& layout, int /*number*
   return {L - 1, 1, P - L, 1, P > L ? 0.0 : 1.0, P > L ? 1.0 : 0.0};
 }
 
-/// Counts the same, of which k are in flight at a time.
+/// Counts the same, of which k are in flight at a time, or all where they are fewer.
 constexpr MessagesOfRank messages_in_turn(const RankLayout& layout, int k) {
   MessagesOfRank messages = direct_messages(layout, k);
-  messages.inside_rounds = messages.inside / k;
-  messages.between_rounds = messages.between / k;
+  const double at_a_time = std::clamp(messages.inside + messages.between, 1.0, static_cast<double>(k));
+  messages.inside_rounds = messages.inside / at_a_time;
+  messages.between_rounds = messages.between / at_a_time;
   return messages;
 }
 

@@ -6,8 +6,8 @@ import re
 import statistics
 import subprocess
 
-from measured.campaigns import CAMPAIGNS, MACHINE
-from measured.files import BadInput, median_ms, parse
+from measured.campaigns import CAMPAIGNS
+from measured.files import BadInput, machine_beside, median_ms, parse
 
 LEAST_EARNED = 0.5  # points of MAPE, below which in all columns, of which there are two at least, a term is not worth having
 TAKES_LONG = ("search",)  # plans that are made anew for each prediction
@@ -32,36 +32,34 @@ def published_error(program, without):
 
 
 class Measured:
-    """A campaign of predictions whose machine file is still there."""
-    def __init__(self, program, file, machine):
-        self.program, self.machine = program, machine
-        _, self.records = parse(file)
-        campaign, = (each for each in CAMPAIGNS if each.name == file.stem)
-        self.parts = {part.name: part.command for part in campaign.parts}
+    """A campaign of predictions beside the machine that predicted them."""
+    def __init__(self, program, file):
+        self.program, self.machine = program, machine_beside(file)
+        self.workloads = {}
+        for record in parse(file)[1]:
+            if record["plan"] not in TAKES_LONG:
+                self.workloads.setdefault(record["workload"], {})[record["plan"]] = record
 
     def error(self, without):
         """The MAPE of its cases, in percent."""
         errors = []
-        for name, command in self.parts.items():
-            cases = {record["plan"]: record for record in self.records if record.get("part") == name and record["plan"] not in TAKES_LONG}
-            if not cases:
-                continue
-            words = list(command[command.index("compare") + 1:])
-            options = [word for option in ("--scale", "--batch") if option in words for word in words[words.index(option):][:2]]
-            ranks = next(iter(cases.values()))["ranks"]
-            page = run(self.program, "predict", words[0], *options, "--plan", ",".join(cases), "--ranks", ranks, "--exchange", "mpi_alltoallv",
-                       "--machine", self.machine, "--format", "json", *without)
+        for workload, cases in self.workloads.items():
+            record = next(iter(cases.values()))
+            options = record["options"]
+            page = run(self.program, "predict", workload, "--scale", f"1/{options['scale']}", "--batch", options["batch"], "--exchange",
+                       options["exchange"], "--plan", ",".join(cases), "--ranks", record["ranks"], "--machine", self.machine, "--format",
+                       "json", *without)
             errors += [abs(case["step_ms"] / median_ms(cases[case["plan"]]) - 1) for case in json.loads(page)["cases"] if "step_ms" in case]
         return 100 * statistics.mean(errors)
 
 
-def table(program, folder, raw):
+def table(program, folder):
     """A line for each term and part: by how many points MAPE rises without it."""
     sources = {"published steps": lambda without: published_error(program, without)}
     for campaign in CAMPAIGNS:
-        machine, file = raw / f"{campaign.name}-{MACHINE}", folder / f"{campaign.name}{campaign.suffix}"
-        if campaign.kind == "predictions" and machine.exists() and file.exists():
-            sources[campaign.name] = Measured(program, file, machine).error
+        file = folder / f"{campaign.name}{campaign.suffix}"
+        if campaign.kind == "predictions" and file.exists() and machine_beside(file).exists():
+            sources[campaign.name] = Measured(program, file).error
     whole = {name: error(()) for name, error in sources.items()}
     rows = [("with all", *(f"{error:.1f} %" for error in whole.values()), "")]
     for name in names(program):

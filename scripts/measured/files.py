@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from measured.campaigns import CAMPAIGNS, Campaign
+from measured.campaigns import CAMPAIGNS, MACHINE, Campaign
 
 COMPARED = ("cases", "predictions", "trains")  # kinds of campaigns whose cases the program compares
 
@@ -125,6 +125,31 @@ def without_samples(record):
     return {**record, "time_ms": {key: value for key, value in record["time_ms"].items() if key != "samples"}}
 
 
+def put(text, target):
+    """Replaces the file as a whole."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(target.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.rename(target)
+
+
+def machine_beside(results):
+    """Where the machine is that a file of results was predicted by."""
+    return results.with_name(f"{results.stem}-{MACHINE}")
+
+
+def store_machine(measured, results):
+    """Puts the file of a machine beside the results that it predicted, for `predict --machine`; without the steps that its terms
+    were fitted to, most of the file."""
+    try:
+        machine = json.loads(measured.read_text(encoding="utf-8"))
+        fit = {key: value for key, value in machine["calibration"].items() if key != "cases"}
+        text = json.dumps({**machine, "calibration": fit, "environment": without_places(machine["environment"], "shardmark")}) + "\n"
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise BadInput(f"{measured}: not the file of a machine ({error!r}); calibrate again") from error
+    put(text, machine_beside(results))
+
+
 def store(measured, target, campaign, command, note):
     """Puts the files `measured`, [(part, path)], at `target`, all of them or nothing: one environment, each record with the
     name of its part where there are some."""
@@ -143,10 +168,7 @@ def store(measured, target, campaign, command, note):
         text = json.dumps({"context": environment, "benchmarks": records}, indent=1) + "\n"
     else:
         text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (environment, *map(without_samples, records)))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(target.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.rename(target)
+    put(text, target)
 
 
 # What the records say, in one shape for all readers.

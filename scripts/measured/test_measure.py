@@ -32,6 +32,11 @@ if "terms" in sys.argv:
 if "mlperf-training" in sys.argv or "--format" in sys.argv:
     dropped = sys.argv[-1] if "--without" in sys.argv else ""
     step = {{"update.row": 3.0, "rounds": 2.004}}.get(dropped, 2.0)
+    if "--format" in sys.argv:
+        given = dict(zip(sys.argv, sys.argv[1:]))
+        if not Path(given["--machine"]).exists() or [given[option] for option in (
+                "--plan", "--scale", "--batch", "--exchange")] != ["row_wise", "1/4", "512", "pairwise"]:
+            sys.exit(1)
     sys.exit(print('{{"cases": [{{"plan": "row_wise", "step_ms": %f}}]}}' % step if "--format" in sys.argv else
                    "  all   32   32   %.1f   0.9" % (20 + 0.4 * ("rounds" == dropped))))
 if "predict" in sys.argv:
@@ -40,7 +45,8 @@ machine = next((word for word in sys.argv if word.endswith("machine.json") and "
 if machine and not Path(machine).exists():
     sys.exit(1)
 out = Path(sys.argv[sys.argv.index("--out") + 1])
-samples.write(out, [samples.environment(arguments=sys.argv), samples.case("row_wise", 2, 1, 3)])
+samples.write(out, {{"name": "here", "calibration": {{"cases": []}}, "environment": samples.environment()}} if "calibrate" in sys.argv else
+              [samples.environment(arguments=sys.argv), samples.case("row_wise", 2, 1, 3)])
 """
 
 
@@ -98,6 +104,10 @@ class Measure(unittest.TestCase):
         self.assertEqual(command[0], "mpiexec -n 2 shardmark calibrate --out machine.json")
         self.assertTrue(all("--machine machine.json" in line for line in command[1:]))
         self.assertEqual([record["part"] for record in records], ["criteo-kaggle", "synthetic-tiny", "deeprec-dlrm", "dlrm-dcnv2"])
+        machine = json.loads((self.folder / "box" / "links-predictions-machine.json").read_text())  # beside them, without hosts
+        self.assertEqual((machine["name"], {rank["host"] for rank in machine["environment"]["ranks"]}), ("here", {"host1"}))
+        self.assertNotIn("secret", json.dumps(machine))
+        self.assertNotIn("cases", machine["calibration"])
 
     def test_what_was_published_is_stored_as_records(self):
         self.measure("holdout", code=1)  # without hugectr-dlrm, which the program refuses
@@ -106,13 +116,13 @@ class Measure(unittest.TestCase):
         self.assertEqual((records[0]["workload"], records[0]["published_ms"], records[0]["ranks"]), ("synthetic-tiny", 190.85, 8))
 
     def test_each_term_is_dropped_in_turn(self):
-        part = campaign_of("predictions").parts[0].name
-        samples.write(self.folder / "box" / "predictions.jsonl", [samples.environment(), {**samples.case("row_wise", 2, 1, 3), "part": part}])
+        case = samples.case("row_wise", 2, 1, 3, "pairwise", options={"scale": 4, "batch": 512})
+        samples.write(self.folder / "box" / "predictions.jsonl", [samples.environment(), case, {**case, "plan": "search"}])
         for machine in ("", "predictions-machine.json"):
             if machine:
-                (self.folder / "raw" / machine).write_text("{}")
-            done = subprocess.run([SCRIPTS / "measure", "--ablate", "--build", self.folder, "--raw", self.folder / "raw", "--out", self.folder,
-                                   "--machine", "box"], capture_output=True, text=True, timeout=60, check=False)
+                (self.folder / "box" / machine).write_text("{}")
+            done = subprocess.run([SCRIPTS / "measure", "--ablate", "--build", self.folder, "--out", self.folder, "--machine", "box"],
+                                  capture_output=True, text=True, timeout=60, check=False)
             rows = [line.split() for line in done.stdout.splitlines()]
             if machine:  # measured 2 ms
                 self.assertEqual(rows[1:], [["with", "all", "20.0", "%", "0.0", "%"], ["update.row", "+0.00", "+50.00"],

@@ -34,21 +34,26 @@ void print_ceilings(const Json& machine, int ranks) {
   }
 }
 
-void print_messages(std::string_view name, std::string_view where, const placement::MessageCost& cost) {
+/// Returns microseconds, or "-" for none.
+std::string microseconds(double seconds) { return seconds > 0.0 ? fmt::format("{:.2f}", 1e6 * seconds) : "-"; }
+
+void print_messages(std::string_view name, std::string_view where, double call, double round,
+                    const placement::MessageCost& cost) {
   if (cost.points.empty()) return;
-  fmt::print("{:<18} {:<8} {:>12.2f} {:>10.2f}\n", name, where, 1e6 * cost.points.front().seconds,
-             1e-9 * cost.bytes_per_second());
+  fmt::print("{:<18} {:<8} {:>8} {:>9} {:>12.2f} {:>10.2f}\n", name, where, microseconds(call), microseconds(round),
+             1e6 * cost.points.front().seconds, 1e-9 * cost.bytes_per_second());
 }
 
 void print_exchanges(const placement::MachineModel& machine) {
   if (machine.exchanges.empty()) return;
-  fmt::print("\n{:<18} {:<8} {:>12} {:>10}\n", "messages", "nodes", "smallest us", "GB/s");
+  fmt::print("\n{:<18} {:<8} {:>8} {:>9} {:>12} {:>10}\n", "exchange", "nodes", "call us", "round us", "message us",
+             "GB/s");
   for (const auto& [name, cost] : machine.exchanges) {
-    print_messages(name, "inside", cost.inside);
-    print_messages(name, "between", cost.between);
+    print_messages(name, "inside", cost.call, cost.inside_round, cost.inside);
+    print_messages(name, "between", cost.call, cost.between_round, cost.between);
   }
-  print_messages("all-reduce", "inside", machine.all_reduce_inside);
-  print_messages("all-reduce", "between", machine.all_reduce_between);
+  print_messages("all-reduce", "inside", machine.all_reduce_call, 0.0, machine.all_reduce_inside);
+  print_messages("all-reduce", "between", machine.all_reduce_call, 0.0, machine.all_reduce_between);
 }
 
 void print_fitted_terms(const Calibration& calibration) {

@@ -35,7 +35,7 @@ struct MessageCost {
 /// inside a node and between nodes, and what messages do not take each: seconds of a call of the library, and the
 /// latency that the messages of a round share. exchange_time.hpp says how many calls, rounds and messages of which
 /// sizes a rank has, by algorithm, and so how to derive these times from an all-to-all that was measured as a whole.
-/// Calibration gives messages all of the latency.
+/// Calibration gives messages what it cannot tell apart (workloads/measure/calibrate/fit_latency.hpp).
 struct ExchangeCost {
   MessageCost inside, between;
   double call = 0.0;

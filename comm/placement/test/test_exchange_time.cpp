@@ -91,6 +91,7 @@ TEST(ExchangeTime, MessagesOfARoundShareItsLatency) {
   EXPECT_NEAR(more("linear", {1024, 8}), 101, 1e-6);  // however many peers there are
   EXPECT_NEAR(more("pairwise", layout), 100 + 3 * 10 + 4 * 1, 1e-6);
   EXPECT_NEAR(more("linear_throttled:2", {8, 8}), 100 + 3.5 * 10, 1e-6);
+  EXPECT_NEAR(more("linear_throttled:4", {2, 2}), 110, 1e-6);  // no round is less than a latency
   EXPECT_NEAR(more("chunked:4", layout), 401, 1e-6);
   EXPECT_NEAR(more("bruck:2", layout), 103, 1e-6);
   EXPECT_NEAR(more("node_aware", layout), 211, 1e-6);

@@ -38,6 +38,11 @@ class Calibrate(ProgramTest):
                     self.assertTrue(0 <= seconds < 1, name)
                 self.assertEqual("mpi_alltoallv" in machine.get("exchanges", {}), ranks > 1)
                 self.assertEqual("auto" in machine, ranks > 1)
+                # On 2 ranks a round is a message, so that calls and rounds are in no entry.
+                self.assertEqual(machine["calibration"].get("latency", {}).get("inside", {}).keys(),
+                                 {"ranks", "message", "mean_error"} if ranks > 1 else {}.keys())
+                for exchange in [*machine.get("exchanges", {}).values(), machine["all_reduce"]]:
+                    self.assertFalse({"call", "inside_round", "between_round"} & exchange.keys())
                 cases = machine["calibration"]["cases"]
                 self.assertGreater(len(cases), 40)
                 for case in cases:

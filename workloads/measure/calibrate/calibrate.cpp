@@ -94,7 +94,7 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
                  "--table, --array");
   status("calibrating: ceilings of memory");
   result.rates = machine_rates(world, settings.rates);
-  measure_exchanges(world, settings.exchanges, status, machine);
+  result.latencies = measure_exchanges(world, settings.exchanges, status, machine);
   status("calibrating: what exchange auto picks from");
   machine.ratios = comm::calibrate_exchanges(world, settings.auto_seconds);
   machine.name = result.fingerprint.digits;

@@ -26,6 +26,7 @@ struct Calibration {
   placement::MachineModel machine;
   MachineRates rates;
   Fingerprint fingerprint;
+  std::vector<LevelLatency> latencies;  ///< of exchanges, by level
   std::vector<CalibrationCase> cases;
   std::vector<CaseTimes> times;  ///< by case
   TermFit fit;

@@ -54,8 +54,23 @@ Json errors_json(const Calibration& calibration, const FitErrors& errors) {
           {"worst", calibration.cases[errors.worst].name}};
 }
 
+/// Returns {level: {"ranks", "call", "round", "message" in seconds, "mean_error"}}, without what could not be told
+/// apart.
+Json latencies_json(std::span<const LevelLatency> latencies) {
+  Json json = Json::object();
+  for (const LevelLatency& of : latencies) {
+    Json& level = json[of.level->name] = {{"ranks", of.ranks}};
+    if (of.call) level["call"] = *of.call;
+    if (of.round) level["round"] = *of.round;
+    level["message"] = of.message;
+    level["mean_error"] = digits(of.error);
+  }
+  return json;
+}
+
 Json fit_json(const Calibration& calibration) {
   Json json{{"seconds", digits(calibration.seconds)}};
+  if (!calibration.latencies.empty()) json["latency"] = latencies_json(calibration.latencies);
   Json& errors = json["errors"];
   errors["step"] = errors_json(calibration, step_errors(calibration.times, calibration.fit));
   for (std::size_t p = 0; p < phase_count; ++p)

@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
+#include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/exchange/blocks.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/mpi_error.hpp"
 #include "comm/placement/cost/exchange_time.hpp"
@@ -23,7 +26,8 @@ namespace shardmark::workloads {
 namespace {
 
 constexpr std::int64_t most_memory = std::int64_t{1} << 28;  // of each of the two buffers of a rank
-constexpr int least_rounds_of_size = 5, most_rounds_of_size = 60;
+constexpr int least_rounds_of_size = 5, most_rounds_of_size = 60, most_rounds_of_small = 400;
+constexpr double share_of_small = 0.1;  // of the time for all sizes
 constexpr std::int64_t least_largest = 1 << 17;
 constexpr double most_budgets = 4.0;
 
@@ -54,16 +58,17 @@ class GroupTimes {
 
   void add_exchanges() {
     for (const comm::NamedExchange& named : comm::all_exchanges())
-      if (named.name() != "auto") add_exchange(named);  // it is one of the others
+      if (named.name() != "auto") add_exchange(named, group_.size() - 1);  // it is one of the others
   }
 
-  /// Adds the exchange unless no group can use it.
-  void add_exchange(const comm::NamedExchange& named) {
+  /// Adds the exchange with so many of the next ranks, unless no group can use it.
+  void add_exchange(const comm::NamedExchange& named, int partners) {
     const bool here = takes_part_ && named.unusable(group_).empty();
     if (!comm::all_reduce(world_, here ? 1 : 0, comm::Reduce::max)) return;
     std::shared_ptr<comm::Exchange> exchange = here ? named.make(group_) : nullptr;
-    actions_.push_back({named.name(), [this, exchange](std::int64_t bytes) {
-                          if (exchange) exchange->run(route(bytes), send_.data(), receive_.data() + place_, 1);
+    actions_.push_back({named.name(), [this, exchange, partners](std::int64_t bytes) {
+                          if (exchange)
+                            exchange->run(route(bytes, partners), send_.data(), receive_.data() + place_, 1);
                         }});
   }
 
@@ -82,7 +87,8 @@ class GroupTimes {
   }
 
   /// Returns by movement the seconds of a run with messages of so many bytes.
-  std::vector<double> seconds(std::int64_t bytes, std::int64_t buffer_bytes, double budget) {
+  std::vector<double> seconds(std::int64_t bytes, std::int64_t buffer_bytes, double budget,
+                              int most_rounds = most_rounds_of_size) {
     if (takes_part_ && size_of(send_) < buffer_bytes) {
       send_ = kernels::allocate<Execution, std::byte>("shardmark::sent", buffer_bytes);
       receive_ =
@@ -91,7 +97,7 @@ class GroupTimes {
     }
     std::vector<std::vector<double>> samples(actions_.size());
     const double begin = MPI_Wtime();
-    for (int round = -1; round < most_rounds_of_size; ++round) {
+    for (int round = -1; round < most_rounds; ++round) {
       const double spent = comm::all_reduce(world_, MPI_Wtime() - begin, comm::Reduce::max);
       if (round >= least_rounds_of_size && spent > budget) break;
       for (const std::size_t m : order_of_turns(actions_.size(), 1, round + 1)) {
@@ -122,24 +128,26 @@ class GroupTimes {
     return comm::all_reduce(world_, MPI_Wtime() - begin, comm::Reduce::max);
   }
 
-  /// Returns the route of one size at a time, so that an exchange finds the route that it knows. What a rank sends
-  /// itself is no message.
-  const comm::Route& route(std::int64_t bytes) {
-    if (!route_ || route_->bound() != bytes * group_.size()) {
-      std::vector<std::int64_t> counts(static_cast<std::size_t>(group_.size()), bytes);
-      counts[group_.rank()] = 0;
-      route_.emplace(counts, counts, bytes * group_.size());
+  /// Returns the route to and from so many of the next ranks, always the same, so that an exchange finds what it knows
+  /// of it. What a rank sends itself is no message.
+  const comm::Route& route(std::int64_t bytes, int partners) {
+    auto found = routes_.find({bytes, partners});
+    if (found != routes_.end()) return found->second;
+    std::vector<std::int64_t> sent(static_cast<std::size_t>(group_.size())), received(sent.size());
+    for (int distance = 1; distance <= std::min(partners, group_.size() - 1); ++distance) {
+      sent[comm::rank_after(group_, distance)] = bytes;
+      received[comm::rank_before(group_, distance)] = bytes;
     }
-    return *route_;
+    return routes_.try_emplace({bytes, partners}, sent, received, bytes * group_.size()).first->second;
   }
 
   const comm::Communicator& world_;
   const comm::Communicator& group_;
   bool takes_part_;
   std::vector<Action> actions_;
-  std::optional<comm::Route> route_;
-  DeviceArray<std::byte> send_, receive_;  ///< as those of steps, in huge pages
-  std::int64_t place_ = 0;                 ///< in receive_
+  std::map<std::pair<std::int64_t, int>, comm::Route> routes_;  ///< by bytes and partners
+  DeviceArray<std::byte> send_, receive_;                       ///< as those of steps, in huge pages
+  std::int64_t place_ = 0;                                      ///< in receive_
 };
 
 std::vector<std::int64_t> sizes_between(const ExchangeSizes& sizes, int ranks) {
@@ -156,24 +164,10 @@ void make_monotonic(placement::MessageCost& cost) {
     cost.points[i - 1].seconds = std::min(cost.points[i - 1].seconds, cost.points[i].seconds);
 }
 
-struct Level {
-  const char* where;
-  placement::MessageCost placement::ExchangeCost::*exchange;
-  placement::MessageCost placement::MachineModel::*all_reduce;
-  double placement::MessagesOfRank::*messages;
-  double placement::MessagesOfRank::*size;
-  int per_node(int ranks) const { return messages == &placement::MessagesOfRank::inside ? ranks : 1; }
-};
-constexpr Level inside{"inside nodes", &placement::ExchangeCost::inside, &placement::MachineModel::all_reduce_inside,
-                       &placement::MessagesOfRank::inside, &placement::MessagesOfRank::inside_size};
-constexpr Level between{"between nodes", &placement::ExchangeCost::between,
-                        &placement::MachineModel::all_reduce_between, &placement::MessagesOfRank::between,
-                        &placement::MessagesOfRank::between_size};
-
 /// Returns the cost of one of the messages that the exchange has: (their size, the time of all / their number).
 placement::MessageCost::Point one_message(const std::string& exchange, const Level& level, int ranks, double bytes,
                                           double seconds) {
-  const placement::MessagesOfRank messages = placement::messages_of(exchange, {ranks, level.per_node(ranks)});
+  const placement::MessagesOfRank messages = placement::messages_of(exchange, level.layout(ranks));
   return {bytes * messages.*level.size, seconds / std::max(1.0, messages.*level.messages)};
 }
 
@@ -185,18 +179,42 @@ placement::MessageCost::Point one_step(int ranks, double bytes, double seconds, 
   return {bytes / ranks, smaller.points.empty() ? of_tree : std::max(of_ring, smaller.points.front().seconds)};
 }
 
+/// Names exchanges that send their messages themselves, to as many at a time as their shapes say.
+constexpr std::array by_rounds{"linear", "linear_throttled:2", "pairwise"};
+
+/// Measures exchanges of small messages with 1, 2, 4, ... and all of the other ranks: the shape of an exchange with so
+/// many is that of all exchanges among one rank more.
+std::vector<SmallExchange> small_exchanges(const comm::Communicator& world, const comm::Communicator& group,
+                                           bool takes_part, const Level& level, int largest, std::int64_t bytes,
+                                           double budget) {
+  GroupTimes exchanges(world, group, takes_part);
+  std::vector<SmallExchange> small;
+  for (int partners = 1; partners < largest; partners = std::max(partners + 1, std::min(2 * partners, largest - 1)))
+    for (const char* name : by_rounds) {
+      exchanges.add_exchange(comm::exchange_named(name), partners);
+      small.push_back({placement::messages_of(name, level.layout(partners + 1))});
+    }
+  const auto seconds = exchanges.seconds(bytes, bytes * largest, budget, most_rounds_of_small);
+  for (std::size_t e = 0; e < small.size(); ++e) small[e].seconds = seconds[e];
+  return small;
+}
+
 /// Measures the movements of groups of ranks, `largest` of them at most, with messages of all sizes.
 void measure_level(const comm::Communicator& world, const comm::Communicator& group, bool takes_part,
                    const Level& level, const ExchangeSizes& sizes, const Status& status,
-                   placement::MachineModel& machine) {
+                   placement::MachineModel& machine, std::vector<MeasuredLevel>& measured) {
   const int largest = comm::all_reduce(world, takes_part ? group.size() : 1, comm::Reduce::max);
   if (largest < 2) return;
+  status(fmt::format("calibrating: rounds of messages {} nodes", level.name));
+  measured.push_back(
+      {&level, largest,
+       small_exchanges(world, group, takes_part, level, largest, sizes.smallest, share_of_small * sizes.seconds)});
   GroupTimes exchanges(world, group, takes_part), sums(world, group, takes_part);
   exchanges.add_exchanges();
   sums.add_all_reduce();
   const auto all = sizes_between(sizes, largest);
   for (const std::int64_t bytes : all) {
-    status(fmt::format("calibrating: messages of {} bytes {}", bytes, level.where));
+    status(fmt::format("calibrating: messages of {} bytes {} nodes", bytes, level.name));
     const double budget = sizes.seconds / static_cast<double>(all.size()), begin = MPI_Wtime();
     const auto seconds = exchanges.seconds(bytes, bytes * largest, 0.9 * budget);
     std::size_t at = 0;
@@ -222,7 +240,7 @@ double node_rate(const comm::Communicator& world, std::int64_t largest) {
   if (world.nodes() == 1 || ranks == 1) return 0.0;
   const comm::Communicator rail = split(world, world.node_rank());
   GroupTimes exchanges(world, rail, true);
-  exchanges.add_exchange(comm::exchange_named("linear"));
+  exchanges.add_exchange(comm::exchange_named("linear"), rail.size() - 1);
   const std::int64_t bytes = std::min(largest, most_memory / world.nodes());
   return static_cast<double>(bytes * ranks * (world.nodes() - 1)) /
          exchanges.seconds(bytes, bytes * world.nodes(), 0.0).front();
@@ -230,13 +248,17 @@ double node_rate(const comm::Communicator& world, std::int64_t largest) {
 
 }  // namespace
 
-void measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes, const Status& status,
-                       placement::MachineModel& machine) {
+std::vector<LevelLatency> measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes,
+                                            const Status& status, placement::MachineModel& machine) {
+  std::vector<MeasuredLevel> measured;
   const comm::Communicator node = split(comm, comm.node_of(comm.rank()));
-  measure_level(comm, node, true, inside, sizes, status, machine);
+  measure_level(comm, node, true, inside_nodes, sizes, status, machine, measured);
   const comm::Communicator leaders = split(comm, comm.node_rank() == 0 ? 0 : 1);
-  measure_level(comm, leaders, comm.node_rank() == 0, between, sizes, status, machine);
+  measure_level(comm, leaders, comm.node_rank() == 0, between_nodes, sizes, status, machine, measured);
   machine.node_bytes_per_second = node_rate(comm, sizes.largest);
+  auto latencies = comm::agree(comm, [&] { return fit_latencies(measured); });
+  share_latencies(latencies, machine);
+  return latencies;
 }
 
 }  // namespace shardmark::workloads

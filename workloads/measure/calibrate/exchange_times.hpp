@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "comm/communicator.hpp"
 #include "comm/placement/cost/machine_model.hpp"
+#include "workloads/measure/calibrate/fit_latency.hpp"
 #include "workloads/measure/status.hpp"
 
 namespace shardmark::workloads {
@@ -14,11 +17,12 @@ struct ExchangeSizes {
   double seconds = 8.0;
 };
 
-/// Sets the times of messages in `machine`: of every exchange that these ranks can use, and of the all-reduce, inside a
-/// node (its ranks among themselves, on all nodes at once) and between nodes (one rank of each). Where there is no such
-/// pair of ranks, it sets nothing. A time is the median over runs of the slowest rank's; a run begins with a barrier,
-/// and exchanges take turns. Collective; the same on every rank.
-void measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes, const Status& status,
-                       placement::MachineModel& machine);
+/// Sets the times of calls, rounds and messages in `machine`: of every exchange that these ranks can use, and of the
+/// all-reduce, inside a node (its ranks among themselves, on all nodes at once) and between nodes (one rank of each).
+/// Where there is no such pair of ranks, it sets nothing. A time is the median over runs of the slowest rank's; a run
+/// begins with a barrier, and exchanges take turns. Returns, by level, what the latency is shared by
+/// (fit_latency.hpp). Collective; the same on every rank.
+std::vector<LevelLatency> measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes,
+                                            const Status& status, placement::MachineModel& machine);
 
 }  // namespace shardmark::workloads

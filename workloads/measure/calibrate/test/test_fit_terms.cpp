@@ -87,6 +87,7 @@ TEST(Calibration, OfTheseRanksKnowsAllThatPredictionsNeed) {
     EXPECT_TRUE(std::isfinite(measured.machine.seconds[t]) && measured.machine.seconds[t] >= 0.0)
         << placement::terms[t].name;
   EXPECT_EQ(measured.machine.exchanges.contains("mpi_alltoallv"), world.size() > 1);
+  EXPECT_EQ(measured.latencies.size(), world.size() > 1 ? 1 : 0);
   EXPECT_TRUE(measured.machine.measured);
   EXPECT_GT(measured.machine.gather_bytes_per_second, 0.0);
   for (const placement::StepPrediction& step : measured.fit.predictions) EXPECT_TRUE(std::isfinite(step.seconds));
