@@ -132,6 +132,7 @@ struct Checkpoints::Begun {
   std::string folder;
   std::optional<Saving> saving = {};
   double waited = 0.0;    ///< seconds in which steps waited for it, until they went on last
+  double longest = 0.0;   ///< of the times that they waited
   double entered = 0.0;   ///< when they began to wait
   double credit = 0.0;    ///< seconds that it may take next; rank 0 decides
   double of_round = 0.0;  ///< seconds of the latest round
@@ -236,6 +237,7 @@ void Checkpoints::saving(const Work& work) {
   if (!begun_) return;
   begun_->left_at = MPI_Wtime();
   begun_->waited += begun_->left_at - begun_->entered;
+  begun_->longest = std::max(begun_->longest, begun_->left_at - begun_->entered);
 }
 
 void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
@@ -300,7 +302,7 @@ void Checkpoints::go_on() {
   begun_->credit += share_behind * (MPI_Wtime() - begun_->left_at);
   saving([&] {
     if (all.rounds_done() < all.rounds()) {
-      const double affordable = begun_->credit / std::max(begun_->of_round, 1e-6);
+      const double affordable = begun_->of_round > 0.0 ? begun_->credit / begun_->of_round : 1.0;
       auto rounds = comm_.rank() == 0 ? static_cast<std::int64_t>(std::max(affordable, 0.0)) : 0;
       rounds = comm::all_reduce(comm_, rounds, comm::Reduce::max);
       for (; rounds > 0 && all.rounds_done() < all.rounds(); --rounds) round();
@@ -333,7 +335,11 @@ void Checkpoints::complete() {
     parent_ = datasets::SavedParent{saving.step(), checksum};
   }
   CheckpointCosts costs = begun_->watch.end(saving.bytes(), saving.sent());
-  costs.waited = comm::all_reduce(comm_, begun_->waited + MPI_Wtime() - begun_->entered, comm::Reduce::max);
+  const double now = MPI_Wtime() - begun_->entered;
+  costs.waited = comm::all_reduce(comm_, begun_->waited + now, comm::Reduce::max);
+  costs.longest = options_.save_mode == SaveMode::stop
+                      ? costs.waited
+                      : comm::all_reduce(comm_, std::max(begun_->longest, now), comm::Reduce::max);
   saved_.add(costs);
   if (status_) {
     status_("");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@ struct CheckpointCosts {
   std::int64_t times = 0;
   double seconds = 0.0;    ///< of the slowest rank, its waiting for others and for the disk included
   double waited = 0.0;     ///< seconds of these in which training waited: all, or less of saves behind it
+  double longest = 0.0;    ///< seconds for which training waited at one time
   std::int64_t bytes = 0;  ///< of rows
   std::int64_t sent = 0;   ///< bytes from rank to rank, for rows to come into the order of blocks, or out of it
 
@@ -28,6 +30,7 @@ struct CheckpointCosts {
     times += more.times;
     seconds += more.seconds;
     waited += more.waited;
+    longest = std::max(longest, more.longest);
     bytes += more.bytes;
     sent += more.sent;
   }

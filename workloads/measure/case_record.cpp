@@ -45,10 +45,12 @@ void record_costs(const char* field, const CheckpointCosts& costs, results::Case
   if (costs.times == 0) return;
   record.details[field] = {{"times", costs.times},
                            {"seconds", rounded(costs.seconds)},
-                           {"waited_seconds", rounded(costs.waited)},
                            {"bytes", costs.bytes},
                            {"gb_per_s", rounded(1e-9 * static_cast<double>(costs.bytes) / costs.seconds)},
                            {"sent_bytes", costs.sent}};
+  if (costs.waited == 0.0) return;  // of restores: nothing goes on meanwhile
+  record.details[field]["waited_seconds"] = rounded(costs.waited);
+  record.details[field]["longest_wait_seconds"] = rounded(costs.longest);
 }
 
 /// Adds the published time of a lookup, and the rate by the published accounting, to what is told of tensor trains.
