@@ -31,7 +31,7 @@ bool is_measured(const NetCase& one) { return one.seed % 8 == 0; }
 bool checks_memory(const NetCase& one) { return one.seed % 16 == 1; }
 bool is_restored(const NetCase& one, const std::vector<Table>& tables) {
   const bool keyed = std::ranges::any_of(tables, [](const Table& table) { return storage_of(table).comes_and_goes; });
-  return one.seed % (keyed ? 3 : 12) == 1;
+  return one.seed % (keyed ? 3 : 24) == 1;
 }
 /// Some cases run as those of users whose ranks share cores: waiting ranks sleep, which takes other calls of MPI; and
 /// no bands hold arrays apart, so that arrays of nothing may have one address. Whatever the other oracles are.
@@ -180,8 +180,8 @@ NetOutcome run_once(const comm::Communicator& comm, const NetCase& one, const Po
     try {
       checked.run();
       if (checked.failed().empty() && is_restored(one, setup.planned().options.workload.tables))
-        checked.restore(one.seed / 12 % 2 == 0 ? SaveKind::changes : SaveKind::full,
-                        one.seed / 24 % 2 == 0 ? SaveMode::behind : SaveMode::stop);
+        checked.restore(one.seed / 24 % 2 == 0 ? SaveKind::changes : SaveKind::full,
+                        one.seed / 48 % 2 == 0 ? SaveMode::behind : SaveMode::stop);
     } catch (const comm::Agreed&) {
       refused = std::current_exception();
     }
