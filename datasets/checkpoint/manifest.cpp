@@ -120,7 +120,7 @@ SavedArray saved_array(std::string path, std::int64_t rows, std::vector<SavedFie
   return array;
 }
 
-std::int64_t Manifest::bytes() const {
+std::int64_t bytes_of(const std::vector<SavedArray>& arrays) {
   std::int64_t bytes = 0;
   for (const SavedArray& array : arrays) bytes += array.rows * array.row_bytes();
   return bytes;

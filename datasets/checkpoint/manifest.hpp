@@ -39,6 +39,9 @@ struct SavedArray {
   bool operator==(const SavedArray&) const = default;
 };
 
+/// Returns the bytes of all rows of some arrays.
+std::int64_t bytes_of(const std::vector<SavedArray>& arrays);
+
 /// Returns the number of the array of a path; -1 where there is none.
 std::int64_t array_number(const std::vector<SavedArray>& arrays, const std::string& path);
 
@@ -78,7 +81,7 @@ struct Manifest {
   std::vector<SavedPart> parts;
   std::string xxh64;  ///< of the manifest's text but for this line
 
-  std::int64_t bytes() const;  ///< of all rows
+  std::int64_t bytes() const { return bytes_of(arrays); }
 };
 
 // The names of the files of a checkpoint; those of parts only begin so.

@@ -51,12 +51,6 @@ FileSteps killing_at(std::int64_t at) {
 
 std::string percent(std::size_t done, std::size_t all) { return fmt::format("{} %", 100 * done / all); }
 
-std::int64_t bytes_of(const std::vector<datasets::SavedArray>& arrays) {
-  std::int64_t bytes = 0;
-  for (const datasets::SavedArray& array : arrays) bytes += array.rows * array.row_bytes();
-  return bytes;
-}
-
 /// Calls visit(shard number, store) for the shards of this rank whose rows come and go.
 template <class Visit>
 void for_each_keyed_shard(const ShardedTables& tables, const Visit& visit) {
@@ -216,7 +210,7 @@ std::pair<std::int64_t, std::int64_t> Checkpoints::restore_one(const datasets::C
     exchange.spread(ranges, rows, held);
   }
   comm::agree(comm_, [&] { held.require_room(); });
-  return {bytes_of(layout.arrays), exchange.sent()};
+  return {datasets::bytes_of(layout.arrays), exchange.sent()};
 }
 
 template <class Work>
@@ -256,7 +250,8 @@ void Checkpoints::begin(ShardedTables& tables, DenseModel& dense) {
     auto rows = touched_->rows(comm_, layout);
     list_keys(comm_, tables, layout, parent_->step, rows);
     SavedLayout changes = layout.of_rows(std::move(rows));
-    if (const std::int64_t bytes = changed_bytes_ + bytes_of(changes.arrays); bytes < bytes_of(layout.arrays)) {
+    if (const std::int64_t bytes = changed_bytes_ + datasets::bytes_of(changes.arrays);
+        bytes < datasets::bytes_of(layout.arrays)) {
       changed_bytes_ = bytes;
       parent = parent_;
       layout = std::move(changes);
@@ -344,7 +339,7 @@ void Checkpoints::complete() {
   if (status_) {
     status_("");
     if (comm_.rank() == 0)
-      fmt::print(stderr, "checkpoint: {} ({:.2f} s, {:.2f} GB/s)\n", saving.folder(), costs.seconds,
+      fmt::print(stderr, "checkpoint: {} ({:.2f} s, {:.2f} GB/s)\n", begun_->folder, costs.seconds,
                  1e-9 * static_cast<double>(costs.bytes) / costs.seconds);
   }
   begun_.reset();

@@ -23,7 +23,7 @@ void require_same_run(const nlohmann::ordered_json& there, const nlohmann::order
 
 /// Throws InputError where options.save or options.restore cannot be, before anything is measured: a folder that cannot
 /// be written to, or that holds checkpoints other than the one to go on from; a checkpoint of another model, or of no
-/// fewer steps than options ask for. Not collective.
+/// fewer steps than options ask for; and where rows cannot be saved behind the steps (SaveMode). Not collective.
 void require_checkpoints(const RunOptions& options, const placement::Plan& plan);
 
 }  // namespace shardmark::workloads

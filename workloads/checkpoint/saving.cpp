@@ -107,10 +107,4 @@ std::string Saving::whole() {
   return manifest_.xxh64;
 }
 
-std::int64_t Saving::bytes() const {
-  std::int64_t bytes = 0;
-  for (const datasets::SavedArray& array : layout_.arrays) bytes += array.rows * array.row_bytes();
-  return bytes;
-}
-
 }  // namespace shardmark::workloads

@@ -30,7 +30,6 @@ class Saving {
          HeldRows held, FileSteps before);
   ~Saving();
 
-  const std::string& folder() const { return folder_; }
   std::int64_t step() const { return manifest_.step; }
   std::size_t rounds() const { return rounds_.size(); }
   std::size_t rounds_done() const { return done_; }
@@ -45,8 +44,8 @@ class Saving {
   /// Waits for it, and makes the checkpoint whole: its index and its manifest, whose checksum it returns.
   std::string whole();
 
-  std::int64_t bytes() const;                             ///< of rows, of all ranks
-  std::int64_t sent() const { return exchange_.sent(); }  ///< from this rank to others
+  std::int64_t bytes() const { return manifest_.bytes(); }  ///< of rows, of all ranks
+  std::int64_t sent() const { return exchange_.sent(); }    ///< from this rank to others
 
  private:
   const comm::Communicator& comm_;
