@@ -75,7 +75,7 @@ class Keys(ProgramTest):
         try:
             import jsonschema
         except ImportError:
-            self.skipTest("no jsonschema in this Python; workloads_serial checks the schema too")
+            self.skipTest("no jsonschema in this Python; cases checks the schema too")
         schema = json.loads(self.serial("workload", "schema").out)
         jsonschema.Draft202012Validator.check_schema(schema)
         for folder in ("workloads/cases/specs", "docs/examples"):

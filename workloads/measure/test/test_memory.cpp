@@ -18,9 +18,6 @@
 #include "workloads/measure/test/small_tts.hpp"
 #include "workloads/step/training_step.hpp"
 
-/// For the main of the tests.
-int mpi_threads_of_tests() { return MPI_THREAD_MULTIPLE; }
-
 namespace shardmark::workloads {
 namespace {
 
