@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
 import comparison  # noqa: E402
 
-from measured import peers, predictions, trains  # noqa: E402
+from measured import dynamic, peers, predictions, trains  # noqa: E402
 from measured.files import best_of_each, field, kernel_rows, traffics  # noqa: E402
 from measured.text import figure, several, span_text  # noqa: E402
 
@@ -162,5 +162,7 @@ def headlines(results):
                "kernels": headlines_of_kernels, "trains": lambda found: trains.headlines(found, Headline),
                "train_peers": lambda found: trains.peers_headlines(found, Headline),
                "dense_peers": lambda found: peers.dense_headlines(found, Headline),
-               "step_peers": lambda found: peers.step_headlines(found, Headline)}
+               "step_peers": lambda found: peers.step_headlines(found, Headline),
+               "map_peers": lambda found: dynamic.maps_headlines(found, Headline),
+               "dynamic": lambda found: dynamic.headlines(found, Headline)}
     return of_kind.get(results.campaign.kind, lambda found: [])(results)

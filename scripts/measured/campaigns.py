@@ -5,8 +5,8 @@ from dataclasses import dataclass
 LAUNCHER = ("mpiexec", "-n", "2", "scripts/bind-rank", "2")
 SHARDMARK = (*LAUNCHER, "shardmark")
 PEERS = {"peers": "scripts/peers/fbgemm", "train_peers": "scripts/peers/tensor_train", "dense_peers": "scripts/peers/dlrm",
-         "step_peers": "scripts/peers/torchrec"}  # script of a kind; one environment for all
-KERNEL_PEERS = tuple(kind for kind in PEERS if kind != "step_peers")  # beside shardmark-kernels
+         "step_peers": "scripts/peers/torchrec", "map_peers": "scripts/peers/hash_maps"}  # script of a kind
+KERNEL_PEERS = tuple(kind for kind in PEERS if kind not in ("step_peers", "map_peers"))  # beside shardmark-kernels
 KERNEL_SETTINGS = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "threads"}
 
 
@@ -24,7 +24,7 @@ class Campaign:
     name: str  # of the file of results
     title: str
     answers: str  # the question
-    kind: str  # of the file: cases, exchanges, kernels, trains, predictions, holdout or one of PEERS
+    kind: str  # of the file: cases, exchanges, kernels, trains, dynamic, predictions, holdout or one of PEERS
     command: tuple  # words; --launcher takes the place of LAUNCHER
     quick: tuple  # further words, to try the machinery out: nothing that these measure means anything
     minutes: float  # on two cores; scripts/measure gives up after twice that and a minute
@@ -85,6 +85,27 @@ LINKS_PREDICTED = tuple(
         ("synthetic-tiny", "1/64", "2048", "links are slow, tables are shared"),
         ("deeprec-dlrm", "1", "2048", "links are slow, all tables are small"),
         ("dlrm-dcnv2", "1/4096", "512", "links are slow, bags hold up to a hundred ids")))
+# Tables of any keys beside dense ones; what was saved as training went on is restored on as many ranks, and on more.
+SAVED = "saved-"  # begins the name of a folder of checkpoints, which goes with the campaign
+TRAINED = ("criteo-kaggle", "--scale", "1/4", "--plan", "row_wise", "--exchange", "node_shared", "--check", "1")
+SMALL_TRAINED = ("--scale", "1/1024", "--batch", "512", "--train", "8", "--save-every", "2")
+
+
+def saved(name, *more):
+    return Part(name, (*SHARDMARK, "run", *TRAINED, "--train", "400", "--save", SAVED + name, "--save-every", "100", *more), SMALL_TRAINED)
+
+
+def restored(ranks, launcher):
+    return Part(f"restore{ranks}", (*launcher, "shardmark", "run", *TRAINED, "--train", "410", "--restore", SAVED + "stop"),
+                SMALL_TRAINED[:4] + ("--train", "10"))
+
+
+DYNAMIC_PARTS = (
+    Part("steps", (*SHARDMARK, "compare", *TRAINED, "--storage", "dense,dynamic", "--batches", "16", "--steps", "200", "--budget", "2m",
+                   "--machine", MACHINE), ("--scale", "1/1024", "--batch", "512", "--budget", "10s")),
+    saved("stop"), saved("behind", "--save-mode", "behind"), saved("changes", "--save-kind", "changes"),
+    restored(2, LAUNCHER), restored(3, ("mpiexec", "--oversubscribe", "-n", "3")),
+)
 PUBLISHED = tuple(Part(workload, ("shardmark", "predict", workload, "--published")) for workload in (
     "hugectr-dlrm", "synthetic-tiny", "synthetic-small", "synthetic-medium", "synthetic-large", "synthetic-jumbo"))
 SMALL = ("--budget", "10s", "--check", "1", "--scale", "1/1024", "--batch", "512")
@@ -134,6 +155,12 @@ CAMPAIGNS = (
              ("scripts/peers/torchrec", "--passes", "3", "--scale", "1/4", "--batches", "", "--dense", "", "--keys", "4096,16384,65536",
               "--save", "16384"),
              ("--scale", "1/1024", "--seconds", "0.05", "--passes", "1", "--keys", "512", "--save", "512"), 10, asked=True),
+    Campaign("dynamic", "Dynamic tables and checkpoints beside dense tables",
+             "What does it cost that tables grow, and that a run must not be lost?", "dynamic", (), (), 6, parts=DYNAMIC_PARTS,
+             first=CALIBRATE, asked=True),
+    Campaign("key-tables", "Key tables beside hash maps",
+             "Finding, updating and inserting 8 million keys of 64 bits on one thread: who is faster?", "map_peers",
+             ("scripts/peers/hash_maps", "--passes", "3"), ("--passes", "1", "--keys", "100K"), 8, asked=True),
     Campaign("tensor-train", "Tables as tensor trains",
              "How fast are tables as products of cores, beside FBTT-Embedding and beside dense ones of the same rows, and from "
              "which size on do they win?", "trains", (), (), 4, "a table is too large for its memory, or copied to all ranks",

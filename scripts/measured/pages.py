@@ -2,7 +2,7 @@
 """Markdown: a page per machine, and the parts of other pages that stand between <!-- report: NAME --> and <!-- end -->."""
 import comparison
 
-from measured import peers, predictions, trains
+from measured import dynamic, peers, predictions, trains
 from measured.answers import LIBRARY, advice, fastest, headlines
 from measured.files import field, kernel_rows, overlap, traffics
 from measured.text import (circumstances, commit_of, date_of, figure, interval, markdown_table, origin, ranks_of, ratio_text,
@@ -99,7 +99,8 @@ def peers_table(results):
 
 TABLES = {"cases": cases_table, "exchanges": exchanges_table, "kernels": kernels_table, "peers": peers_table,
           "trains": trains.trains_table, "train_peers": trains.peers_table, "dense_peers": peers.dense_table,
-          "step_peers": peers.step_table, "predictions": predictions.predictions_table, "holdout": predictions.holdout_table}
+          "step_peers": peers.step_table, "map_peers": dynamic.maps_table, "dynamic": dynamic.dynamic_table,
+          "predictions": predictions.predictions_table, "holdout": predictions.holdout_table}
 
 
 def section(results, pictures):

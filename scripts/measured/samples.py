@@ -79,6 +79,27 @@ STEP_PEERS = [environment(torchrec={"torchrec": "1.5", "fbgemm": "1.5", "torch":
                     (("torchrec", "as installed"), 5 * ours, {}), (("torchrec", "tuned"), 4 * ours, {}),
                     (("shardmark", "as built"), ours, {"ranks": 2, "threads": 1, "exchange": "node_shared", "phases": {
                         "input_dist": 1.0, "lookup": 2.0, "output_dist": 0.1, "dense": 3.0, "grad_dist": 0.5, "update": 4.0}})))]
+
+
+def saved_case(part, seconds, waited, **more):
+    return case("row_wise", 10, 9, 11, part=part, saved={
+        "times": 4, "seconds": seconds, "bytes": 2_000_000_000, "gb_per_s": 2 / seconds, "sent_bytes": 1, "waited_seconds": waited,
+        "longest_wait_seconds": waited / 2}, **more)
+
+
+def restored_case(ranks, seconds):
+    return {**case("row_wise", 10, 9, 11, part=f"restore{ranks}", restored={
+        "times": 1, "seconds": seconds, "bytes": 500_000_000, "gb_per_s": 0.5 / seconds, "sent_bytes": 1}), "ranks": ranks}
+
+
+DYNAMIC = [environment(),
+           {**case("row_wise", 10, 9.5, 10.5, part="steps", options={"storage": "dense"}), "predicted_ms": 9},
+           {**case("row_wise", 12, 11.5, 12.5, part="steps", options={"storage": "dynamic"}, dynamic={
+               "found": 90, "admitted": 10, "absent": 0, "bytes_per_row": 124.4, "key_bytes_per_row": 56.4}), "predicted_ms": 12.6},
+           saved_case("stop", 4, 4), saved_case("behind", 16, 1), saved_case("changes", 2, 2), restored_case(2, 0.25), restored_case(3, 0.5)]
+MAPS = [{**environment(packages={"b": "1", "a": "2"}, threads=1, keys="8M"), "machine": {"cpu": "Some CPU"}},
+        *({"record": "time", "pass": 0, "setting": "tuned", "operation": operation, "system": system, "ns": ns}
+          for operation, ours in (("find", 10.0), ("insert", 40.0)) for system, ns in (("shardmark", ours), ("one", 2 * ours), ("two", 3 * ours)))]
 PLACEMENTS = [environment(), case("row_wise", 40, 39, 41), case("table_wise", 20, 19, 21, "mpi_alltoallv"),
               case("data_parallel+table_wise", 19, 18.5, 19.5), case("table_wise", 25, 24, 26),
               case("column_wise", 10, 9, 11, wrong=3), case("grid", 60, 50, 70, stopped="after round 6")]

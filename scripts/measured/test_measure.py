@@ -44,6 +44,10 @@ if "predict" in sys.argv:
 machine = next((word for word in sys.argv if word.endswith("machine.json") and "calibrate" not in sys.argv), None)
 if machine and not Path(machine).exists():
     sys.exit(1)
+if "restore3" in sys.argv[-1]:  # its file
+    sys.exit(1)
+if "--save" in sys.argv:
+    Path(sys.argv[sys.argv.index("--save") + 1]).mkdir()
 out = Path(sys.argv[sys.argv.index("--out") + 1])
 samples.write(out, {{"name": "here", "calibration": {{"cases": []}}, "environment": samples.environment()}} if "calibrate" in sys.argv else
               [samples.environment(arguments=sys.argv), samples.case("row_wise", 2, 1, 3)])
@@ -108,6 +112,14 @@ class Measure(unittest.TestCase):
         self.assertEqual((machine["name"], {rank["host"] for rank in machine["environment"]["ranks"]}), ("here", {"host1"}))
         self.assertNotIn("secret", json.dumps(machine))
         self.assertNotIn("cases", machine["calibration"])
+
+    def test_checkpoints_lie_beside_the_raw_files_and_go_with_the_campaign(self):
+        (self.folder / "raw" / "saved-stop").mkdir()  # of one that was interrupted
+        self.measure("dynamic", "--quick", "--launcher", "env", code=1)  # the program fails on 3 ranks
+        first, *records = map(json.loads, (self.folder / "box" / "dynamic.jsonl").read_text().splitlines())
+        self.assertEqual([record["part"] for record in records], ["steps", "stop", "behind", "changes", "restore2"])
+        self.assertIn("--save saved-behind --save-every 100 --save-mode behind", first["campaign"]["command"])
+        self.assertEqual(sorted(path.name for path in (self.folder / "raw").glob("saved-*")), [])
 
     def test_what_was_published_is_stored_as_records(self):
         self.measure("holdout", code=1)  # without hugectr-dlrm, which the program refuses

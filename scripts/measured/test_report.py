@@ -109,9 +109,31 @@ class Answers(unittest.TestCase):
         self.assertIn("2 ranks of 1 thread; shardmark 0123456789ab, exchange node_shared", page)
         self.assertIn("2026-11-23, commit 0123456789ab, 2 ranks of 1 thread. Samples", page)
 
+    def test_key_tables_stand_beside_the_fastest_map(self):
+        found = results("key-tables", samples.MAPS)
+        line, = answers.headlines(found)
+        self.assertEqual((line.ours, line.peer, round(line.ratio, 9)), ("20.00 ns a key", "40.00 ns a key", 2))
+        self.assertIn("2026-11-23, commit 0123456789ab, 1 thread. Samples", pages.section(found, {}))
+
     def test_limits_of_kernels_are_means_of_cases(self):
         line, = answers.headlines(results("kernels", samples.KERNELS))
         self.assertAlmostEqual(line.ratio, 0.6)
+
+
+class Dynamic(unittest.TestCase):
+    def test_steps_saves_and_restores_have_a_table_each(self):
+        page = pages.section(results("dynamic", samples.DYNAMIC), {})
+        self.assertIn("Of the keys of the timed steps 90.0 % had a row", page)
+        self.assertIn("| dense | 10.00 [9.500, 10.50] | 1.00 | 9.000 (-10.0 %) | - | 0 |", page)
+        self.assertIn("| dynamic | 12.00 [11.50, 12.50] | 1.20 [1.10, 1.32] | 12.60 (+5.0 %) | 124.4 / 56.40 | 0 |", page)
+        self.assertIn("| all rows, behind the steps | 4 | 500.0 | 4.000 | 0.12 | 0.250 | 0.500 | 10.00 [9.000, 11.00] |", page)
+        self.assertIn("| 3 | 500.0 | 0.500 | 1.00 |", page)
+
+    def test_what_was_not_measured_is_left_out(self):
+        page = pages.section(results("dynamic", [*samples.DYNAMIC[:2], *samples.DYNAMIC[3:4]]), {})
+        self.assertNotIn("**Steps.**", page)
+        self.assertNotIn("**Restores**", page)
+        self.assertEqual(answers.headlines(results("dynamic", samples.DYNAMIC[:2])), [])
 
 
 class Trains(unittest.TestCase):
@@ -168,7 +190,7 @@ class Report(unittest.TestCase):
         for name, lines in (("placements", samples.PLACEMENTS), ("exchanges", samples.EXCHANGES), ("peers", samples.PEERS),
                             ("kernels", samples.KERNELS), ("tensor-train", samples.TRAINS),
                             ("tensor-train-peers", samples.TRAIN_PEERS), ("dlrm-peers", samples.DENSE_PEERS),
-                            ("torchrec-peers", samples.STEP_PEERS)):
+                            ("torchrec-peers", samples.STEP_PEERS), ("dynamic", samples.DYNAMIC), ("key-tables", samples.MAPS)):
             self.add(name, lines)
 
     def run_report(self, *arguments, code=0):

@@ -52,7 +52,7 @@ def origin(results):
     if results.campaign.kind in KERNEL_PEERS:
         return environment["shardmark"]
     build = environment["build"]
-    return {"cpu": environment.get("machine", {}).get("cpu", "no machine"), "date": environment["time"],
+    return {"cpu": environment.get("machine", {}).get("cpu", "no machine"), "date": environment["time"], "threads": environment.get("threads"),
             "git_hash": (build["git_hash"] or "unknown") + ("+" if build["dirty"] else "")}
 
 
@@ -69,7 +69,7 @@ def ranks_of(results):
     """2 ranks of 1 thread, 2 ranks, 2 threads"""
     def counted(number, thing):
         return f"{number} {thing}" + ("" if int(number) == 1 else "s")
-    if results.campaign.kind in ("kernels", *KERNEL_PEERS):
+    if results.campaign.kind in ("kernels", "map_peers", *KERNEL_PEERS):
         return counted(origin(results)["threads"], "thread")
     first = next((record for record in results.records if "ranks" in record), results.records[0])  # not a peer's
     return counted(first["ranks"], "rank") + (f" of {counted(first['threads'], 'thread')}" if "threads" in first else "")
