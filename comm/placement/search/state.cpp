@@ -122,7 +122,7 @@ Score SearchState::with(std::span<const Change> changes) {
 RankCosts SearchState::most_of_untouched() const {
   RankCosts most;
   bool known = true;
-  for (std::size_t cost = 0; cost < RankCosts::places && known; ++cost) {
+  for (std::size_t cost = 0; cost < cost_kinds() && known; ++cost) {
     const auto untouched = [&](int rank) { return rank >= 0 && touched_at_[static_cast<std::size_t>(rank)] < 0; };
     const auto first = std::ranges::find_if(most_[cost], untouched);
     known = first != most_[cost].end();
@@ -225,7 +225,7 @@ void SearchState::commit() {
   forget();
   bytes_ = exchanged_bytes();
   score_ = evaluate_all();
-  for (std::size_t cost = 0; cost < RankCosts::places; ++cost) rank_by(cost);
+  for (std::size_t cost = 0; cost < cost_kinds(); ++cost) rank_by(cost);
 }
 
 /// Inserts each rank into those kept so far, which are in falling order.
@@ -244,7 +244,7 @@ void SearchState::rank_by(std::size_t cost) {
 
 std::vector<int> SearchState::critical_ranks() const {
   std::vector<int> ranks;
-  for (std::size_t cost = 0; cost < RankCosts::places; ++cost) {
+  for (std::size_t cost = 0; cost < cost_kinds(); ++cost) {
     if (cost == RankCosts::memory && score_.overflow == 0.0) continue;
     const int rank = most_[cost].front();
     if (costs(rank)[cost] > 0.0 && std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);

@@ -79,7 +79,9 @@ class SearchState {
   /// Returns the bytes that are exchanged, by node; by rank where exchanges do not follow from the busiest; nothing
   /// where the exchange needs neither.
   ExchangedBytes exchanged_bytes() const;
-  /// Returns how many of these there can be some of: no more than `exchanged` where no option depends on nodes.
+  /// These functions return how many of the RankCosts, and of the bytes, there can be some of: none inside nodes and
+  /// along rails where no option depends on nodes.
+  std::size_t cost_kinds() const { return problem_->depends_on_nodes() ? RankCosts::places : RankCosts::in_node; }
   std::size_t exchanged_kinds() const { return problem_->depends_on_nodes() ? 3 * exchange_phases : exchange_phases; }
   void add_touched_to(ExchangedBytes& bytes, double sign) const;
 

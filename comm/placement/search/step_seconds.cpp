@@ -18,9 +18,15 @@ bool sends_directly(std::string_view exchange) { return !shape_of(exchange).choo
 
 }  // namespace
 
-double RankCosts::seconds() const { return std::accumulate(at.begin(), at.begin() + row_sums, 0.0); }
+double RankCosts::seconds() const {
+  const double to_all = std::accumulate(at.begin(), at.begin() + row_sums, 0.0);
+  return std::accumulate(at.begin() + in_node, at.end(), to_all);
+}
 
-double RankCosts::squares() const { return std::inner_product(at.begin(), at.begin() + row_sums, at.begin(), 0.0); }
+double RankCosts::squares() const {
+  const double to_all = std::inner_product(at.begin(), at.begin() + row_sums, at.begin(), 0.0);
+  return std::inner_product(at.begin() + in_node, at.end(), at.begin() + in_node, to_all);
+}
 
 StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
     : step_(step),

@@ -14,11 +14,11 @@ struct RankCosts {
   enum Place : std::size_t {
     computing,                             ///< seconds by phase, of the tables
     sending = phase_count,                 ///< seconds of its messages to all ranks, by exchange phase
-    in_node = sending + exchange_phases,   ///< seconds of those to its node
-    on_rail = in_node + exchange_phases,   ///< seconds of those along its rail
-    row_sums = on_rail + exchange_phases,  ///< bytes
+    row_sums = sending + exchange_phases,  ///< bytes
     memory,                                ///< bytes
-    places
+    in_node,                               ///< seconds of messages to its node, by exchange phase
+    on_rail = in_node + exchange_phases,   ///< seconds of those along its rail
+    places = on_rail + exchange_phases
   };
   std::array<double, places> at{};
 
