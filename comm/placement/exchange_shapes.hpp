@@ -50,29 +50,41 @@ constexpr MessagesOfRank messages_one_by_one(const RankLayout& layout, int /*num
   return messages_in_turn(layout, 1);
 }
 
-/// Counts direct_messages() in k parts, each a call of its own.
+/// Counts direct_messages() in k parts, of which each is a call of its own: k messages of b / k for each of b.
 constexpr MessagesOfRank messages_in_parts(const RankLayout& layout, int k) {
   MessagesOfRank messages = direct_messages(layout, k);
+  messages.inside *= k;
+  messages.between *= k;
+  messages.inside_size = messages.between_size = 1.0 / k;
   messages.calls = k;
   return messages;
 }
 
-/// Counts the messages of bruck:r: (r - 1) ceil(log_r P) of P / r b, one after the other; all of them are between nodes
-/// where there are several.
+/// Counts the messages of bruck:r: ceil(log_r P) rounds, one for each digit of a distance d < P; in that of r^x a
+/// message for each value 1 .. r - 1 of the digit that some distance has, of the blocks of these distances. The size is
+/// their mean. All are between nodes where there are several.
 constexpr MessagesOfRank messages_by_digits(const RankLayout& layout, int radix) {
-  int digits = 0;
-  for (std::int64_t reach = 1; reach < layout.ranks; reach *= radix) ++digits;
-  const double rounds = (radix - 1) * digits, size = static_cast<double>(layout.ranks) / radix;
-  return layout.nodes() > 1 ? MessagesOfRank{0, 1, rounds, size, 0, rounds}
-                            : MessagesOfRank{rounds, size, 0, 1, rounds, 0};
+  double rounds = 0, messages = 0, blocks = 0;
+  for (std::int64_t power = 1; power < layout.ranks; power *= radix) {
+    ++rounds;
+    for (std::int64_t digit = 1; digit < radix && digit * power < layout.ranks; ++digit) {
+      ++messages;
+      for (std::int64_t first = digit * power; first < layout.ranks; first += radix * power)
+        blocks += static_cast<double>(std::min(power, layout.ranks - first));
+    }
+  }
+  const double size = messages > 0 ? blocks / messages : 1.0;
+  return layout.nodes() > 1 ? MessagesOfRank{0, 1, messages, size, 0, rounds}
+                            : MessagesOfRank{messages, size, 0, 1, rounds, 0};
 }
 
-/// Counts the messages over rails, the ranks of the same number on N nodes: L - 1 inside of N b, N - 1 between of L b,
-/// the ones before the others. On one node they are direct_messages().
+/// Counts the messages over rails, the ranks of the same number on N nodes: inside, L - 1 of b for the neighbours and
+/// as many of (N - 1) b that they send on, which have the mean of N / 2 b; then N - 1 between of L b. On one node they
+/// are direct_messages().
 constexpr MessagesOfRank messages_by_rails(const RankLayout& layout, int number) {
   const double L = std::min(layout.per_node, layout.ranks), N = layout.nodes();
   return N == 1 ? direct_messages(layout, number)
-                : MessagesOfRank{L - 1, N, N - 1, L, L > 1 ? 1.0 : 0.0, 1, L > 1 ? 2.0 : 1.0};
+                : MessagesOfRank{2 * (L - 1), N / 2, N - 1, L, L > 1 ? 1.0 : 0.0, 1, L > 1 ? 2.0 : 1.0};
 }
 
 /// Counts the messages of one of k leaders of a node: inside, L - 1 of b, or 2 (L / k - 1) of (P - L) b from and to its

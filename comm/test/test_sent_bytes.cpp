@@ -5,35 +5,43 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <random>
 
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/exchange/progress_exchange.hpp"
+#include "comm/placement/cost/exchange_time.hpp"
 #include "comm/test/some_calibration.hpp"
 
 namespace {
 
 /// Bytes by rank that this process hands to the MPI calls below, which MPI lets a program replace by its own.
 std::vector<std::int64_t> handed;
+std::vector<std::int64_t> calls;  ///< that handed them, by rank
+
+void hand(int peer, int count) {
+  handed[peer] += count;
+  ++calls[peer];
+}
 
 }  // namespace
 
 extern "C" {
 
 int MPI_Isend(const void* bytes, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
-  handed[peer] += count;
+  hand(peer, count);
   return PMPI_Isend(bytes, count, type, peer, tag, comm, request);
 }
 
 int MPI_Send_init(const void* bytes, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  handed[peer] += count;
+  hand(peer, count);
   return PMPI_Send_init(bytes, count, type, peer, tag, comm, request);
 }
 
 int MPI_Put(const void* bytes, int count, MPI_Datatype type, int peer, MPI_Aint offset, int peer_count,
             MPI_Datatype peer_type, MPI_Win window) {
-  handed[peer] += count;
+  hand(peer, count);
   return PMPI_Put(bytes, count, type, peer, offset, peer_count, peer_type, window);
 }
 
@@ -114,6 +122,11 @@ std::vector<std::vector<int>> all_leaders(int ranks) {
   return all;
 }
 
+void begin_counting(const Communicator& comm) {
+  handed.assign(comm.size(), 0);
+  calls.assign(comm.size(), 0);
+}
+
 void check_bytes(const Communicator& comm, const NamedExchange& named, const NamedExchange& as) {
   SCOPED_TRACE(named.name() + " as " + as.name() + ", rank " + std::to_string(comm.rank()));
   constexpr std::int64_t element_bytes = 3;
@@ -129,7 +142,7 @@ void check_bytes(const Communicator& comm, const NamedExchange& named, const Nam
   std::vector<std::vector<std::byte>> received(3, std::vector<std::byte>(route.receive_total() * element_bytes));
   for (auto& receive : received) {
     sent.begin(section);
-    handed.assign(comm.size(), 0);
+    begin_counting(comm);
     exchange.run(route, send.data(), receive.data(), element_bytes);
     auto payload = matrix[comm.rank()];
     for (auto& bytes : payload) bytes *= element_bytes;
@@ -149,7 +162,7 @@ void check_bytes(const Communicator& comm, const NamedExchange& named, const Nam
 TEST(SentBytes, AreThoseOfTheWaysThatBlocksTake) {
   for (const auto& leaders : all_leaders(Communicator(MPI_COMM_WORLD).size())) {
     const Communicator comm(MPI_COMM_WORLD, std::numeric_limits<int>::max(), leaders);
-    handed.assign(comm.size(), 0);
+    begin_counting(comm);
     for (NamedExchange named : all_exchanges()) {
       if (named.choice->name == "auto" || !named.unusable(comm).empty()) continue;
       check_bytes(comm, named, named);
@@ -163,6 +176,42 @@ TEST(SentBytes, AreThoseOfTheWaysThatBlocksTake) {
                            .exchanges = {"mpi_alltoallv", "bruck:3"},
                            .cells = {{64, false, bruck_wins}, {64, true, bruck_wins}}});
     check_bytes(comm, exchange_named("auto"), exchange_named("bruck:3"));
+  }
+}
+
+/// Runs an exchange in which all ranks send each other equally much, twice: sizes are told in the first run.
+void check_messages(const Communicator& comm, const NamedExchange& named, int per_node) {
+  SCOPED_TRACE(named.name() + ", " + std::to_string(per_node) + " ranks a node");
+  constexpr std::int64_t bytes = 5040;  // which parts and rounds divide
+  const Route route = exchange_counts(comm, std::vector<std::int64_t>(comm.size(), bytes));
+  const std::vector<std::byte> send(route.send_total());
+  std::vector<std::vector<std::byte>> received(2, std::vector<std::byte>(route.receive_total()));
+  const auto exchange = named.make(comm);
+  for (auto& receive : received) {
+    begin_counting(comm);
+    exchange->run(route, send.data(), receive.data(), 1);
+  }
+  const placement::MessagesOfRank messages = placement::messages_of(named.name(), {comm.size(), per_node});
+  EXPECT_EQ(std::accumulate(calls.begin(), calls.end(), std::int64_t{0}), messages.inside + messages.between);
+  EXPECT_NEAR(static_cast<double>(std::accumulate(handed.begin(), handed.end(), std::int64_t{0})),
+              bytes * (messages.inside * messages.inside_size + messages.between * messages.between_size), 1e-6);
+  if (named.choice->name == "bruck") return;  // whose messages count as those between nodes
+  double inside = 0.0;
+  for (int peer = 0; peer < comm.size(); ++peer)
+    if (comm.node_of(peer) == comm.node_of(comm.rank())) inside += static_cast<double>(calls[peer]);
+  EXPECT_EQ(inside, messages.inside);
+}
+
+TEST(SentBytes, GoInTheMessagesThatShapesCount) {
+  const int ranks = Communicator(MPI_COMM_WORLD).size();
+  for (const auto& leaders : all_leaders(ranks)) {
+    const Communicator comm(MPI_COMM_WORLD, std::numeric_limits<int>::max(), leaders);
+    const int per_node = static_cast<int>(std::ssize(comm.ranks_of(0)));
+    if (per_node * comm.nodes() != ranks) continue;
+    for (const char* name : {"linear", "linear_throttled:2", "persistent", "chunked:1", "chunked:4", "chunked:7",
+                             "pairwise", "bruck:2", "bruck:3", "bruck:9", "node_aware", "rma_put"})
+      if (const NamedExchange named = exchange_named(name); named.unusable(comm).empty())
+        check_messages(comm, named, per_node);
   }
 }
 

@@ -63,14 +63,18 @@ def parse(path):
         raise BadInput(f"{path}: not a file of results ({error!r}); measure again") from error
 
 
-def shown(program, path, *options, folder=None):
-    """What `shardmark results show` prints of the file; wrong values (1) are told there."""
+def asked(program, command, path, *options, folder=None):
+    """What `shardmark results COMMAND` prints of the file; wrong values (1) are told there."""
     if not program.exists():
         raise BadInput(f"no {program}, which computes what pages say: build preset release, or name one with --program")
-    done = subprocess.run([program.resolve(), "results", "show", path, *options], cwd=folder, text=True, capture_output=True, check=False)
+    done = subprocess.run([program.resolve(), "results", command, path, *options], cwd=folder, text=True, capture_output=True, check=False)
     if done.returncode not in (0, 1):
-        raise BadInput(f"{program} results show {path} ended with {done.returncode}: {done.stderr.strip()}")
+        raise BadInput(f"{program} results {command} {path} ended with {done.returncode}: {done.stderr.strip()}")
     return done.stdout
+
+
+def shown(program, path, *options, folder=None):
+    return asked(program, "show", path, *options, folder=folder)
 
 
 def read(campaign, path, program):

@@ -11,9 +11,10 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from measured import answers, known_half, pages, predictions, samples  # noqa: E402
+from measured import answers, audit, known_half, pages, predictions, samples  # noqa: E402
 from measured.campaigns import CAMPAIGNS, campaign_of  # noqa: E402
-from measured.files import BadInput  # noqa: E402
+from measured import files  # noqa: E402
+from measured.files import BadInput, read  # noqa: E402
 from measured.samples import results  # noqa: E402
 
 
@@ -27,6 +28,34 @@ class Quality(unittest.TestCase):
             cases = [samples.predicted_case("w", f"p{measured}", measured, 3) for measured in order]
             quality, = predictions.qualities(results("predictions", [samples.environment(), *cases]))
             self.assertEqual((quality["regret"], order[quality["liked"]]), (0.25, 5))
+
+
+class Audit(unittest.TestCase):
+    def of_machine(self, note=None):
+        topology = {"ddr_mem_bw": 2**30 / 100, "intra_host_bw": 2**30 / 200}  # bytes/ms: 10 and 5 GiB/s
+        campaign = {"campaign": {"name": "predictions", "command": "", **({"note": note} if note else {})}}
+        return audit.settings(results("predictions", [samples.environment(**campaign), *samples.PREDICTIONS[1:3]]), topology)
+
+    def test_peers_have_the_speeds_of_the_machine(self):
+        self.assertEqual(self.of_machine(), ["--torchrec", "device=cpu:ddr=10:intra=5", "--hugectr_auto", "ratio=2"])
+        self.assertEqual(self.of_machine("4 hosts, links of 1 Gbit/s"),
+                         ["--torchrec", "device=cpu:ddr=10:inter=0.1164", "--hugectr_auto", "ratio=85.9"])
+
+    def test_without_these_they_have_their_usual_ones(self):
+        self.assertEqual(audit.settings(results("predictions", samples.PREDICTIONS), None), [])
+
+    def test_the_program_rates_the_plans_of_each_campaign(self):
+        folder = tempfile.TemporaryDirectory(prefix="shardmark-")
+        self.addCleanup(folder.cleanup)
+        file = Path(folder.name) / "predictions.jsonl"
+        cases = [samples.predicted_case("criteo-kaggle", plan, *times) for plan, *times in (
+            ("table_wise", 10, 11), ("row_wise", 20, 18), ("column_wise", 15, 15))]
+        samples.write(file, [samples.environment(campaign={"name": "predictions", "command": ""}), *cases])
+        found = read(campaign_of("predictions"), file, samples.program())
+        text = audit.table([found], samples.program(), file.parent)
+        self.assertTrue(text.startswith("2 ranks:\n\n| workload | plans | ours: MAPE |"), text)
+        self.assertIn("| criteo-kaggle | 3 of 3 | 6.7 % | 1.00 | 0.0 % |", text)
+        self.assertIsNone(audit.table([], samples.program(), file.parent))
 
 
 class Predictions(unittest.TestCase):

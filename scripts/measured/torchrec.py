@@ -30,6 +30,12 @@ def steps(root):
             markdown_table(["sharding", "plans with it", "ranks", "optimizers", "pooled embeddings", "rows after", "state after"], rows))
 
 
+def topology(root):
+    """What its planner was told of the machine, or None."""
+    found = read(root, "estimates")
+    return found and found["topology"]
+
+
 def planner(root):
     found = read(root, "estimates")
     return found and f"```\n{estimates.table_of(found['plans'])}\n```"

@@ -60,7 +60,8 @@ void define_machine(CLI::App& app);
 void define_plan(CLI::App& app);
 void define_predict(CLI::App& app);
 void define_results(CLI::App& app);
-void define_results_diff(CLI::App& app);  ///< of results
+void define_results_audit(CLI::App& app);  ///< of results
+void define_results_diff(CLI::App& app);
 void define_results_floors(CLI::App& app);
 void define_results_plot(CLI::App& app);
 void define_run(CLI::App& app);

@@ -75,6 +75,8 @@ void define_results(CLI::App& app) {
   define_results_plot(*app.add_subcommand("plot", "draw cases, scaling or predictions (needs Python with matplotlib)"));
   define_results_register(
       *app.add_subcommand("register", "hold registered predictions against what was measured later"));
+  define_results_audit(*app.add_subcommand(
+      "audit", "rate what was predicted of measured plans beside TorchRec's estimate and HugeCTR's cost"));
   define_results_diff(
       *app.add_subcommand("diff", "compare launches of two programs; exit code 1 when a case got worse"));
   define_results_floors(*app.add_subcommand("floors", "the smallest changes that launches of one program can show"));

@@ -83,7 +83,7 @@ class NodePartials : public Transfer {
       std::vector<int> holders;
       if (modes[s] == placement::RowTransfer::node_partials)
         for (const std::int64_t slot : layout.strips[s].slots) holders.push_back(layout.slots[slot].rank);
-      added_.push_back(placement::nodes_that_add(nodes_, std::move(holders)));
+      added_.push_back(placement::nodes_that_add(nodes_, holders));
     }
   }
 

@@ -50,13 +50,15 @@ double switch_seconds(const RankLayout& layout, const MachineModel& machine, std
 }
 
 /// Returns the seconds where every rank sends to every other directly.
-double direct_seconds(const RankLayout& layout, const ExchangeCost& message, std::span<const double> bytes) {
+double direct_seconds(const RankLayout& layout, const ExchangeCost& message, std::string_view exchange,
+                      std::span<const double> bytes) {
+  const MessagesOfRank messages = messages_of(exchange, layout);
   std::vector<double> inside(bytes.size()), between(bytes.size()), node_inside(layout.nodes()),
       node_between(layout.nodes());
   double all_between = 0.0;
   for (std::size_t r = 0; r < bytes.size(); ++r) {
-    inside[r] = cost(message.inside, 1, bytes[r]);
-    between[r] = layout.nodes() > 1 ? cost(message.between, 1, bytes[r]) : 0.0;
+    inside[r] = seconds_in_parts(message.inside, messages.inside_size, bytes[r]);
+    between[r] = layout.nodes() > 1 ? seconds_in_parts(message.between, messages.between_size, bytes[r]) : 0.0;
     node_inside[layout.node_of(static_cast<int>(r))] += inside[r];
     node_between[layout.node_of(static_cast<int>(r))] += between[r];
     all_between += between[r];
@@ -84,7 +86,7 @@ double seconds_of(const RankLayout& layout, const MachineModel& machine, std::st
                   std::span<const double> bytes) {
   const ExchangeCost& message = machine.exchange(exchange);
   const double links = shape_of(exchange).forwards ? forwarded_seconds(layout, message, exchange, bytes)
-                                                   : direct_seconds(layout, message, bytes);
+                                                   : direct_seconds(layout, message, exchange, bytes);
   if (links <= 0.0) return 0.0;
   return latency_seconds(layout, machine, exchange) +
          std::max({links, node_seconds(layout, machine, bytes), switch_seconds(layout, machine, bytes)});
@@ -106,6 +108,10 @@ MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout) 
   const auto colon = exchange.find(':');
   const auto number = colon == exchange.npos ? std::nullopt : number_in<int>(std::string(exchange.substr(colon + 1)));
   return shape.messages(layout, std::max(shape.number.least, number.value_or(shape.number.by_default)));
+}
+
+double seconds_in_parts(const MessageCost& message, double size, double bytes) {
+  return cost(message, 1.0 / size, size * bytes);
 }
 
 double latency_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange) {

@@ -12,6 +12,10 @@ namespace shardmark::placement {
 /// Returns the messages of exchange "name" or "name:N", by its shape.
 MessagesOfRank messages_of(std::string_view exchange, const RankLayout& layout);
 
+/// Returns the seconds of that many bytes in messages of size x bytes each, as exchanges send them whose ranks send to
+/// each other directly (MessagesOfRank); 0 where there are none.
+double seconds_in_parts(const MessageCost& message, double size, double bytes);
+
 /// Returns the seconds of an exchange that do not grow with its messages: its calls, and a latency for each round of
 /// messages that are in flight together.
 double latency_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange);

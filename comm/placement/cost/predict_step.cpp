@@ -8,11 +8,6 @@
 namespace shardmark::placement {
 namespace {
 
-/// Holds what each rank exchanges in one exchange phase of a step: with all, with its node, with its rail.
-struct RankBytes {
-  std::vector<double> all, node, rail;
-};
-
 RankBytes rank_bytes(const StepWork& work, PhaseBytes RankWork::*bytes) {
   RankBytes sent;
   for (const RankWork& rank : work.ranks) {
@@ -40,7 +35,8 @@ class Prediction {
          {std::pair(Phase::input_dist, &RankWork::requested), std::pair(Phase::output_dist, &RankWork::vectors),
           std::pair(Phase::grad_dist, &RankWork::gradients)}) {
       const bool stays = step_.at_home && phase != Phase::input_dist;
-      add_exchange(phase, stays ? at_home_seconds(step_, machine_) : exchange(rank_bytes(work_, bytes)));
+      add_exchange(phase, stays ? at_home_seconds(step_, machine_)
+                                : phase_exchange_seconds(step_, machine_, rank_bytes(work_, bytes)));
       if (!stays) result_.phases[index_of(phase)].least += link(bytes);
     }
     double row_sums = 0.0;
@@ -84,17 +80,6 @@ class Prediction {
     of.exchange += seconds;
     of.seconds += seconds;
     of.mean += seconds;
-  }
-
-  /// Returns the seconds of an exchange in which each group of tables exchanges its share in turn.
-  double exchange(RankBytes sent) const {
-    const auto groups = static_cast<double>(step_.groups);
-    for (auto* bytes : {&sent.all, &sent.node, &sent.rail})
-      for (double& of_rank : *bytes) of_rank /= groups;
-    double seconds = exchange_seconds(layout_, machine_, step_.exchange, sent.all);
-    if (moves(sent.node)) seconds += node_exchange_seconds(layout_, machine_, step_.exchange, sent.node);
-    if (moves(sent.rail)) seconds += rail_exchange_seconds(layout_, machine_, step_.exchange, sent.rail);
-    return groups * seconds;
   }
 
   /// Returns the least seconds that the links allow. Loads and stores inside a node have the floors of memory alone.
@@ -250,6 +235,17 @@ StepPrediction predict_work(const StepContext& step, const MachineModel& machine
 StepPrediction predict_step(const StepContext& step, const MachineModel& machine, const Plan& plan) {
   const StepContext whole = settled(step, machine, plan);
   return predict_work(whole, machine, step_work(whole, machine, plan));
+}
+
+double phase_exchange_seconds(const StepContext& step, const MachineModel& machine, RankBytes sent) {
+  const RankLayout layout = step.layout();
+  const auto groups = static_cast<double>(step.groups);
+  for (auto* bytes : {&sent.all, &sent.node, &sent.rail})
+    for (double& of_rank : *bytes) of_rank /= groups;
+  double seconds = exchange_seconds(layout, machine, step.exchange, sent.all);
+  if (moves(sent.node)) seconds += node_exchange_seconds(layout, machine, step.exchange, sent.node);
+  if (moves(sent.rail)) seconds += rail_exchange_seconds(layout, machine, step.exchange, sent.rail);
+  return groups * seconds;
 }
 
 double exchange_seconds(const StepContext& step, const MachineModel& machine, std::span<const double> bytes) {

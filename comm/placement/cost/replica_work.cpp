@@ -6,10 +6,9 @@ namespace shardmark::placement {
 namespace {
 
 /// Adds gradients that travel by rows: every rank sorts and adds up those of all.
-void gather_replicas(TableSums& sums, const LookedUp& looked) {
-  RankWork& work = sums.everywhere();
+void gather_replicas(const TableSums& sums, const LookedUp& looked, RankWork& work, StepTotals& totals) {
   const double dim = static_cast<double>(sums.table.dim), gathered = sums.ranks() * looked.own.distinct_rows;
-  sums.work.totals.all_gathered += row_gradient_bytes(looked.own.distinct_rows, sums.table.dim);
+  totals.all_gathered += row_gradient_bytes(looked.own.distinct_rows, sums.table.dim);
   sums.add_positions(work, gathered);
   work.replicated_ids += gathered;
   TableSums::add(work, Term::update_value, (gathered + looked.own.distinct_rows) * dim);
@@ -18,16 +17,16 @@ void gather_replicas(TableSums& sums, const LookedUp& looked) {
 
 /// Adds dense sums: all rows, or those of the parts that they are computed from, have a place in the sums, and with it
 /// a count.
-void reduce_replicas(TableSums& sums, std::int64_t rows) {
+void reduce_replicas(const TableSums& sums, std::int64_t rows, RankWork& work, StepTotals& totals) {
   const double values = summed_values(sums.table, rows);
-  TableSums::add(sums.everywhere(), Term::replicated_value, values);
-  if (sums.step.ranks > 1) sums.work.totals.all_reduced += 4 * values;
+  TableSums::add(work, Term::replicated_value, values);
+  if (sums.step.ranks > 1) totals.all_reduced += 4 * values;
 }
 
 }  // namespace
 
-void add_replicas(TableSums& sums, const RowSet& rows) {
-  RankWork& work = sums.everywhere();
+void add_replicas(const TableSums& sums, const RowSet& rows, TableWork& table) {
+  RankWork& work = table.everywhere;
   const LookedUp looked = sums.looked_up(rows, 1.0 / sums.ranks());
   const ShardCounts& own = looked.own;
   const double outputs = own.bags * static_cast<double>(sums.table.dim);
@@ -54,9 +53,9 @@ void add_replicas(TableSums& sums, const RowSet& rows) {
   sums.update_rows(work, looked, own.ids, own.touched_bags, sums.table.dim);
   if (!storage_of(sums.table).computes() &&
       gradients_by_rows(sums.step, rows.count(), sums.table.dim, own.distinct_rows))
-    gather_replicas(sums, looked);
+    gather_replicas(sums, looked, work, table.totals);
   else
-    reduce_replicas(sums, rows.count());
+    reduce_replicas(sums, rows.count(), work, table.totals);
 }
 
 }  // namespace shardmark::placement

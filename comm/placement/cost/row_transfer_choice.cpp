@@ -7,18 +7,25 @@
 #include "comm/placement/traffic/decisions.hpp"
 
 namespace shardmark::placement {
+
 Nodes nodes_of(const StepContext& step) {
   std::vector<int> node_of;
   for (int rank = 0; rank < step.ranks; ++rank) node_of.push_back(step.layout().node_of(rank));
   return Nodes(std::move(node_of));
 }
 
-void NodeTraffic::add(const std::vector<RoundTrip>& trips, int home, int homes) {
-  for (const RoundTrip& trip : trips) {
-    if (trip.home != home) continue;
-    to_owners_[nodes_.of(trip.owner)] += homes * (trip.requested + trip.gradients);
-    from_owners_[nodes_.of(trip.owner)] += homes * trip.vectors;
+void NodeTraffic::add(std::span<const ShardFlow> flows, std::span<const int> nodes, const std::vector<bool>& adds) {
+  const auto add_vectors = [&](std::size_t node, const ShardFlow& flow) {
+    to_owners_[node] += flow.gradients;
+    from_owners_[node] += flow.vectors;
+  };
+  for (std::size_t s = 0; s < flows.size(); ++s) {
+    const auto node = static_cast<std::size_t>(nodes[s]);
+    to_owners_[node] += flows[s].requested;
+    if (adds.empty() || !adds[node]) add_vectors(node, flows[s]);
   }
+  for (std::size_t node = 0; node < adds.size(); ++node)
+    if (adds[node]) add_vectors(node, flows.front());
 }
 
 double NodeTraffic::busiest() const {
@@ -28,6 +35,11 @@ double NodeTraffic::busiest() const {
   for (std::size_t n = 0; n < to_owners_.size(); ++n)
     most = std::max(most, all - to_owners_[n] + others * from_owners_[n]);
   return most;
+}
+
+void NodeTraffic::clear() {
+  std::ranges::fill(to_owners_, 0.0);
+  std::ranges::fill(from_owners_, 0.0);
 }
 
 namespace {
@@ -75,27 +87,45 @@ Packing packing_of(const StepContext& step, std::int64_t table, const TablePlace
           .nodes = step.nodes.count() > 0 ? step.nodes : nodes_of(step)};
 }
 
+std::vector<ShardFlow> shard_flows(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
+                                   const HomeLookups& own, const Packing& packing, RowTransfer transfer) {
+  const int homes = step.layout().per_node;
+  const bool by_node = transfer == RowTransfer::unique_rows && packing.dedup == Dedup::node;
+  const std::vector<RoundTrip> trips =
+      by_node ? node_row_bytes(home_lookups(step, table, shards, step.samples() * homes), packing)
+      : transfer == RowTransfer::node_partials ? dense_partial_bytes(own, packing)
+                                               : choice_of(transfer).bytes(own, packing);
+  std::vector<ShardFlow> flows;
+  const double times = by_node ? 1.0 : homes;
+  for (std::size_t s = 0; s < shards.size(); ++s)
+    flows.push_back({times * trips[s].requested, times * trips[s].vectors, times * trips[s].gradients});
+  return flows;
+}
+
+bool pools_by_max(const StepContext& step, std::int64_t table) {
+  const auto by_max = [&](const Feature& f) { return f.table == table && f.pooling == Pooling::max; };
+  return std::ranges::any_of(step.features(), by_max);
+}
+
 void add_between_nodes(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
                        const HomeLookups& own, const Packing& packing, RowTransfer transfer, NodeTraffic& traffic) {
-  const int homes = step.layout().per_node;
-  if (transfer != RowTransfer::unique_rows || packing.dedup != Dedup::node)
-    return traffic.add(choice_of(transfer).bytes(own, packing), own.home, homes);
-  const HomeLookups together = home_lookups(step, table, shards, step.samples() * homes);
-  for (std::vector<RoundTrip> trips = node_row_bytes(together, packing); RoundTrip & trip : trips) {
-    trip.home = own.home;  // of several that request for their node
-    traffic.add({trip}, own.home, 1);
+  std::vector<int> holders, nodes;
+  for (const Shard* shard : shards) {
+    holders.push_back(shard->rank);
+    nodes.push_back(packing.nodes.of(shard->rank));
   }
+  traffic.add(shard_flows(step, table, shards, own, packing, transfer), nodes,
+              transfer == RowTransfer::node_partials ? nodes_that_add(packing.nodes, holders) : std::vector<bool>());
 }
 
 RowTransfer transfer_of(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
                         const HomeLookups& own, const Packing& packing) {
   if (own.holders.size() < 2) return RowTransfer::dense_partials;
   if (step.movement.transfer != RowTransfer::automatic) return step.movement.transfer;
-  const auto pools_by_max = [&](const Feature& f) { return f.table == table && f.pooling == Pooling::max; };
   const int nodes = packing.nodes.count();
-  return cheapest_transfer(std::ranges::any_of(step.features(), pools_by_max), nodes > 1, [&](RowTransfer transfer) {
+  return cheapest_transfer(pools_by_max(step, table), nodes > 1, [&](RowTransfer transfer) {
     if (nodes == 1 || nodes == step.ranks) return busiest(choice_of(transfer).bytes(own, packing), step.ranks);
-    NodeTraffic traffic(packing.nodes);
+    NodeTraffic traffic(nodes);
     add_between_nodes(step, table, shards, own, packing, transfer, traffic);
     return traffic.busiest();
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,19 +21,30 @@ HomeLookups home_lookups(const StepContext& step, std::int64_t table, const std:
 /// Returns the nodes of the ranks of a step: neighbours by number.
 Nodes nodes_of(const StepContext& step);
 
-/// Holds what the ranks of all nodes exchange with the owners of rows, by the node of the owner: all homes are alike.
+/// Holds the bytes that the homes of one node, or those that request for it, exchange with the owner of a shard.
+struct ShardFlow {
+  double requested = 0.0;  ///< of ids, to the owner
+  double vectors = 0.0;    ///< from the owner
+  double gradients = 0.0;  ///< to the owner
+
+  bool operator==(const ShardFlow&) const = default;
+};
+
+/// Adds up what nodes exchange with the owners of rows, by the node of the owner: all homes are alike.
 class NodeTraffic {
  public:
-  explicit NodeTraffic(Nodes nodes)
-      : nodes_(std::move(nodes)), to_owners_(nodes_.count()), from_owners_(nodes_.count()) {}
+  explicit NodeTraffic(int nodes = 0)
+      : to_owners_(static_cast<std::size_t>(nodes)), from_owners_(static_cast<std::size_t>(nodes)) {}
 
-  /// Adds the trips of `home`, of which every node has `homes` like it. Trips of other ranks stay inside a node.
-  void add(const std::vector<RoundTrip>& trips, int home, int homes);
+  /// Adds the flows of shards of the same columns, whose owners are on these nodes. adds: nodes whose ranks add their
+  /// partial sums (nodes_that_add()), each of which exchanges the vectors of one shard.
+  void add(std::span<const ShardFlow> flows, std::span<const int> nodes, const std::vector<bool>& adds);
   /// Returns the bytes that leave the busiest node.
   double busiest() const;
+  /// Forgets what was added.
+  void clear();
 
  private:
-  Nodes nodes_;
   std::vector<double> to_owners_, from_owners_;
 };
 
@@ -44,7 +56,14 @@ Packing packing_of(const StepContext& step, std::int64_t table, const TablePlace
 RowTransfer transfer_of(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
                         const HomeLookups& own, const Packing& packing);
 
-/// Adds what these shards send between nodes with that transfer.
+/// Returns what these shards exchange with a node by that transfer, of one that has no reduction.
+std::vector<ShardFlow> shard_flows(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
+                                   const HomeLookups& own, const Packing& packing, RowTransfer transfer);
+
+/// Returns whether features of a table pool by max.
+bool pools_by_max(const StepContext& step, std::int64_t table);
+
+/// Adds what they send between nodes.
 void add_between_nodes(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
                        const HomeLookups& own, const Packing& packing, RowTransfer transfer, NodeTraffic& traffic);
 

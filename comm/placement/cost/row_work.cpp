@@ -9,37 +9,39 @@ namespace {
 /// Adds the work of one shard whose rows travel one by one.
 class SingleRows {
  public:
-  SingleRows(TableSums& sums, const Shard& shard, const LookedUp& looked)
-      : sums_(sums), shard_(shard), looked_(looked), w_(static_cast<double>(shard.columns())) {
+  SingleRows(const TableSums& sums, const Shard& shard, const LookedUp& looked, RankWork& home, RankWork& owner)
+      : sums_(sums),
+        shard_(shard),
+        looked_(looked),
+        home_(home),
+        owner_(owner),
+        w_(static_cast<double>(shard.columns())) {
     asked_ = asks_once(sums.packing.dedup) ? looked.own.distinct_rows : looked.own.ids;
   }
 
   void add_of_ranks() {
-    RankWork& owner = sums_.owners[shard_.rank];
-    const double held = asked_ * sums_.ranks();
+    const double held = asked_ * sums_.ranks(), values = asked_ * w_;
     ask();
     answer(held, sums_.ranks());
-    sums_.add_codec(sums_.everywhere(), asked_ * w_);
-    sums_.add_codec(owner, held * w_);
-    sums_.add_outputs(owner, 2 * asked_ * w_);  // what it sends itself
-    TableSums::add(owner, Term::gradient_value, 2 * asked_ * w_);
+    sums_.add_codec(home_, values);
+    sums_.add_codec(owner_, held * w_);
+    sums_.add_outputs(owner_, 2 * values);  // what it sends itself
+    TableSums::add(owner_, Term::gradient_value, 2 * values);
   }
 
   /// Ranks with the owner's number on their nodes ask it, for what all ranks of their nodes ask them.
-  void add_of_nodes() {
+  void add_of_nodes(RankWork& rail) {
     const int per_node = sums_.step.ranks_per_node, nodes = sums_.step.ranks / per_node;
     const double of_node =
         sums_.step.statistics.expected(sums_.number, shard_.rows, sums_.step.samples() * per_node).distinct_rows;
     ask();
     answer(nodes * of_node, nodes);
-    for (int node = 0; node < nodes; ++node)
-      hand_on(sums_.owners[node * per_node + shard_.rank % per_node], per_node, of_node);
-    RankWork& owner = sums_.owners[shard_.rank];
+    hand_on(rail, per_node, of_node);
     const WireTypes& wire = sums_.packing.wire;
-    owner.requested.rail += request_bytes(of_node);
-    owner.vectors.rail += of_node * static_cast<double>(row_bytes(wire.forward, shard_.columns()));
-    owner.gradients.rail += of_node * static_cast<double>(row_bytes(wire.backward, shard_.columns()));
-    sums_.add_codec(owner, nodes * of_node * w_);
+    owner_.requested.rail += request_bytes(of_node);
+    owner_.vectors.rail += of_node * static_cast<double>(row_bytes(wire.forward, shard_.columns()));
+    owner_.gradients.rail += of_node * static_cast<double>(row_bytes(wire.backward, shard_.columns()));
+    sums_.add_codec(owner_, nodes * of_node * w_);
   }
 
  private:
@@ -47,42 +49,40 @@ class SingleRows {
 
   /// The home's part: it sorts its ids, puts the rows that come together, pools them, and adds up their gradients.
   void ask() {
-    RankWork& home = sums_.everywhere();
-    TableSums::add(home, Term::route_id, looked_.own.ids);
-    TableSums::add(home, Term::sorted_id, looked_.own.ids);
-    home.sorted_keys += static_cast<double>(shard_.rows.count());
-    sums_.add_outputs(home, 2 * asked_ * w_);
-    TableSums::add(home, Term::pooled_value, looked_.own.ids * w_);
-    TableSums::add(home, Term::summed_value, (looked_.own.ids + asked_) * w_);
-    TableSums::add(home, Term::summed_id, looked_.own.ids);
-    sums_.add_lines(home, Term::gradient_line, looked_.own.ids * lines_of(4 * shard_.columns()));
-    TableSums::add_buffer(home, asker_bytes(sums_.packing.wire, sums_.packing.dedup, shard_.columns(), looked_.own));
+    TableSums::add(home_, Term::route_id, looked_.own.ids);
+    TableSums::add(home_, Term::sorted_id, looked_.own.ids);
+    home_.sorted_keys += static_cast<double>(shard_.rows.count());
+    sums_.add_outputs(home_, 2 * asked_ * w_);
+    TableSums::add(home_, Term::pooled_value, looked_.own.ids * w_);
+    TableSums::add(home_, Term::summed_value, (looked_.own.ids + asked_) * w_);
+    TableSums::add(home_, Term::summed_id, looked_.own.ids);
+    sums_.add_lines(home_, Term::gradient_line, looked_.own.ids * lines_of(4 * shard_.columns()));
+    TableSums::add_buffer(home_, asker_bytes(sums_.packing.wire, sums_.packing.dedup, shard_.columns(), looked_.own));
   }
 
   /// Adds the owner's part, for `held` requested rows in that many blocks.
   void answer(double held, double blocks) {
-    RankWork& owner = sums_.owners[shard_.rank];
     const double distinct = looked_.all.distinct_rows;
-    TableSums::add(owner, Term::owned_id, held);
-    TableSums::add(owner, Term::lookup_block, blocks);
-    TableSums::add(owner, Term::lookup_bag, held);
-    TableSums::add(owner, Term::lookup_id, held);
-    TableSums::add(owner, Term::lookup_value, 2 * held * w_);
-    sums_.add_lines(owner, Term::lookup_vector_line, held * w_ / TableSums::values_of_line);
+    TableSums::add(owner_, Term::owned_id, held);
+    TableSums::add(owner_, Term::lookup_block, blocks);
+    TableSums::add(owner_, Term::lookup_bag, held);
+    TableSums::add(owner_, Term::lookup_id, held);
+    TableSums::add(owner_, Term::lookup_value, 2 * held * w_);
+    sums_.add_lines(owner_, Term::lookup_vector_line, held * w_ / TableSums::values_of_line);
     if (reads_once(sums_.packing.dedup)) {
-      TableSums::add(owner, Term::sorted_id, held);
-      TableSums::add(owner, Term::lookup_id, distinct);
-      TableSums::add(owner, Term::lookup_value, 2 * distinct * w_);
+      TableSums::add(owner_, Term::sorted_id, held);
+      TableSums::add(owner_, Term::lookup_id, distinct);
+      TableSums::add(owner_, Term::lookup_value, 2 * distinct * w_);
     }
     LookedUp read = looked_;
     read.far.lookup = std::min(looked_.far.lookup, held);
-    sums_.read_rows(owner, read, distinct, shard_.columns());
-    TableSums::add_buffer(owner,
+    sums_.read_rows(owner_, read, distinct, shard_.columns());
+    TableSums::add_buffer(owner_,
                           holder_bytes(sums_.packing.wire, sums_.packing.dedup, shard_.columns(), held, distinct));
     TableSums::add_buffer(
-        owner, bytes_of_vectors({.held = 4 * held * w_}, sums_.pools, RowTransfer::unique_rows, sums_.packing.wire));
-    sums_.add_held_gradients(owner, held, shard_.columns());
-    sums_.update_shard(shard_, looked_, held, held);
+        owner_, bytes_of_vectors({.held = 4 * held * w_}, sums_.pools, RowTransfer::unique_rows, sums_.packing.wire));
+    sums_.add_held_gradients(owner_, held, shard_.columns());
+    sums_.update_shard(owner_, shard_, looked_, held, held);
   }
 
   /// Adds the part of a rank between the homes of its node and the owner.
@@ -99,17 +99,19 @@ class SingleRows {
     TableSums::add_buffer(rail, relay_bytes(shard_.columns(), handed_on));
   }
 
-  TableSums& sums_;
+  const TableSums& sums_;
   const Shard& shard_;
   const LookedUp& looked_;
+  RankWork &home_, &owner_;
   double w_, asked_ = 0.0;
 };
 
 }  // namespace
 
-void add_single_rows(TableSums& sums, const Shard& shard, const LookedUp& looked) {
-  SingleRows rows(sums, shard, looked);
-  if (sums.packing.dedup == Dedup::node) return rows.add_of_nodes();
+void add_single_rows(const TableSums& sums, const Shard& shard, const LookedUp& looked, RankWork& home, RankWork& owner,
+                     RankWork& rail) {
+  SingleRows rows(sums, shard, looked, home, owner);
+  if (sums.packing.dedup == Dedup::node) return rows.add_of_nodes(rail);
   rows.add_of_ranks();
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 /// Returns the bytes that leave the busiest node on account of rows that are split.
 double busiest_node(const StepContext& step, const Plan& plan) {
-  NodeTraffic traffic(step.nodes);
+  NodeTraffic traffic(step.nodes.count());
   for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
     const Packing packing = packing_of(step, t, plan.tables[t]);
     for (const auto& shards : std::views::values(shards_by_columns(plan.tables[t]))) {

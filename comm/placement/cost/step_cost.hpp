@@ -33,7 +33,7 @@ struct StepContext {
   /// was used in this step before. cached_samples() computes it.
   std::optional<double> cached_samples = {};
   double far_vectors = 0.0;  ///< share of a rank's vectors, and of their gradients, that its cache does not hold
-  Nodes nodes = {};          ///< of layout(), as settled() finds, unless partial sums are to be added on others
+  Nodes nodes = {};          ///< of layout(), as settled() finds
 
   std::span<const Table> tables() const { return statistics.tables(); }
   std::span<const Feature> features() const { return statistics.features(); }
@@ -79,8 +79,8 @@ struct StepTotals {
   double reduced = 0.0;       ///< bytes of partial sums that each rank sends each other, added on their way
   double all_reduced = 0.0;   ///< bytes of the gradients that are summed over all ranks
   double all_gathered = 0.0;  ///< bytes that each rank sends each other of rows of replicated tables
-  int pools = 0;              ///< tables of which bags travel to be pooled by owners
-  int asks_rows = 0;          ///< tables of which rows travel one by one
+  int pools = 0;              ///< ranges of columns of tables of which bags travel to be pooled by owners
+  int asks_rows = 0;          ///< those of which rows travel one by one
 
   StepTotals& operator+=(const StepTotals& other);
   StepTotals& operator-=(const StepTotals& other);
@@ -156,6 +156,14 @@ StepPrediction predict_step(const StepContext& step, const MachineModel& machine
 
 /// Predicts the step from work that is known. step: settled.
 StepPrediction predict_work(const StepContext& step, const MachineModel& machine, const StepWork& work);
+
+/// Holds the bytes (PhaseBytes) that each rank exchanges in one exchange phase of a step.
+struct RankBytes {
+  std::vector<double> all, node, rail;
+};
+
+/// Returns the seconds of an exchange phase of a step in which each group of tables exchanges its share in turn.
+double phase_exchange_seconds(const StepContext& step, const MachineModel& machine, RankBytes bytes);
 
 /// Returns the seconds of an exchange in which rank r exchanges bytes[r] with each other rank: from r to all
 /// (output_dist), which takes as long as from all to r.

@@ -24,13 +24,6 @@ TableSums::TableSums(const StepContext& of_step, const MachineModel& of_machine,
   }
 }
 
-TableWork TableSums::finished() {
-  add_buffer(everywhere(), own_id_bytes(own_ids));
-  add_buffer(everywhere(), own_ids * bytes_of_max_gradient());
-  work.at.assign(owners.begin(), owners.end());
-  return std::move(work);
-}
-
 LookedUp TableSums::looked_up(const RowSet& rows, double share) const {
   return {step.statistics.expected(number, rows, step.samples()),
           step.statistics.expected(number, rows, step.global_batch), far_rows(step, number, rows, share)};
@@ -88,8 +81,8 @@ void TableSums::add_positions(RankWork& to, double positions) const {
   add(to, Term::update_sorted_id, positions);
 }
 
-void TableSums::update_shard(const Shard& shard, const LookedUp& looked, double positions, double vectors) {
-  RankWork& owner = owners[shard.rank];
+void TableSums::update_shard(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions,
+                             double vectors) const {
   add_positions(owner, positions);
   owner.update_keys += static_cast<double>(shard.rows.count());
   update_rows(owner, looked, positions, vectors, shard.columns());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-
 #include "comm/placement/cost/buffers.hpp"
 #include "comm/placement/cost/far_rows.hpp"
 #include "comm/placement/cost/row_transfer_choice.hpp"
@@ -35,15 +33,9 @@ class TableSums {
   double own_ids = 0.0;   ///< of a rank's samples
   Pools pools;
 
-  TableWork work;
-  std::map<int, RankWork> owners;
-
   static void add(RankWork& to, Term term, double count) { at(to.counts, term) += count; }
-  RankWork& everywhere() { return work.everywhere; }
   /// Adds bytes of arrays of a step (buffers.hpp).
   static void add_buffer(RankWork& to, double bytes) { to.memory += room_to_grow * bytes; }
-  TableWork finished();
-
   double ranks() const { return step.ranks; }
   LookedUp looked_up(const RowSet& rows, double share) const;
 
@@ -64,25 +56,28 @@ class TableSums {
   }
   void add_positions(RankWork& to, double positions) const;
   /// Adds the update of an owner's shard.
-  void update_shard(const Shard& shard, const LookedUp& looked, double positions, double vectors);
+  void update_shard(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions,
+                    double vectors) const;
   /// Adds the values of vectors that are encoded by the sender or decoded by the receiver, and as many of their
   /// gradients.
   void add_codec(RankWork& to, double values) const;
   /// Adds buffers of the gradients of that many ids whose rows the rank holds.
   void add_held_gradients(RankWork& to, double ids, std::int64_t columns) const;
-
- private:
   /// Returns what the gradient of an id takes in arrays of all ids, where a feature pools by max.
   double bytes_of_max_gradient() const;
+
+ private:
   /// Returns the lines of a random row, as many more as rows of that size are slower than the machine's lines.
   double lines_of_row(std::int64_t bytes) const;
   double far_gradient_lines(double positions, double vectors, std::int64_t columns) const;
 };
 
 /// Adds copies of some rows on every rank, and the sums of their gradients.
-void add_replicas(TableSums& sums, const RowSet& rows);
+void add_replicas(const TableSums& sums, const RowSet& rows, TableWork& work);
 
-/// Adds a shard whose rows travel one by one: every rank requests them, or with dedup node one rank of each node.
-void add_single_rows(TableSums& sums, const Shard& shard, const LookedUp& looked);
+/// Adds a shard whose rows travel one by one to every home and the owner: every rank requests them, or with dedup node
+/// one rank of each node, which is one of the rail of the owner.
+void add_single_rows(const TableSums& sums, const Shard& shard, const LookedUp& looked, RankWork& home, RankWork& owner,
+                     RankWork& rail);
 
 }  // namespace shardmark::placement

@@ -158,6 +158,12 @@ class Halving {
   std::vector<std::size_t> order_;   ///< a table's number for each of its shards
 };
 
+/// Returns the prices of a rank.
+Prices prices_of(const PlanRequest& request) {
+  const auto samples = static_cast<double>(request.global_batch);
+  return {samples * request.settings.number("work"), samples * request.settings.number("ratio")};
+}
+
 /// Places tables in buckets. buckets: their ranks, and their prices over those of a rank.
 std::vector<TablePlacement> place_in_buckets(std::span<const Table> tables, std::span<const Feature> features,
                                              const PlanRequest& request, std::vector<Bucket> buckets) {
@@ -171,8 +177,7 @@ std::vector<TablePlacement> place_in_buckets(std::span<const Table> tables, std:
     else
       placed.push_back(t);
   }
-  const auto samples = static_cast<double>(request.global_batch);
-  const Prices prices{samples * request.settings.number("work"), samples * request.settings.number("ratio")};
+  const Prices prices = prices_of(request);
   for (Bucket& bucket : buckets) {
     bucket.prices.lookup *= prices.lookup;
     bucket.prices.send *= prices.send;
@@ -199,6 +204,26 @@ std::vector<TablePlacement> place_hugectr_auto(std::span<const Table> tables, st
   std::vector<Bucket> buckets;
   for (int rank = 0; rank < request.ranks; ++rank) buckets.push_back({.ranks = {rank}, .prices = {1.0, 1.0}});
   return place_in_buckets(tables, features, request, std::move(buckets));
+}
+
+std::optional<double> hugectr_cost(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                                   const PlanRequest& request) {
+  const auto demands = table_demands(tables, features);
+  const Prices prices = prices_of(request);
+  std::vector<double> of_ranks(static_cast<std::size_t>(plan.ranks));
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const TablePlacement& placement = plan.tables[t];
+    if (placement.data_parallel) continue;
+    if (placement.hot_rows > 0 || placement.storage) return std::nullopt;
+    for (const Shard& shard : placement.shards) {
+      const double columns = static_cast<double>(shard.columns()) / static_cast<double>(tables[t].dim);
+      const auto parts = std::ranges::count_if(
+          placement.shards, [&](const Shard& other) { return other.column_begin == shard.column_begin; });
+      of_ranks[static_cast<std::size_t>(shard.rank)] +=
+          prices.of(columns * demands[t].looked_up / static_cast<double>(parts), columns * demands[t].sent);
+    }
+  }
+  return std::ranges::max(of_ranks);
 }
 
 std::vector<TablePlacement> place_hugectr_hier_auto(std::span<const Table> tables, std::span<const Feature> features,

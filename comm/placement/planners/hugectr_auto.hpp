@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,12 @@ std::vector<TablePlacement> place_hugectr_auto(std::span<const Table> tables, st
 /// With one node, all tables are on all ranks.
 std::vector<TablePlacement> place_hugectr_hier_auto(std::span<const Table> tables, std::span<const Feature> features,
                                                     const PlanRequest& request);
+
+/// Returns what the costliest rank of a plan costs by the rule of hugectr_auto, under its settings: a number without a
+/// unit, by which plans are compared. A shard costs by its columns, replicated tables nothing. Nothing where the rule
+/// says nothing of a table: rows that are hot, or of which parts are stored.
+std::optional<double> hugectr_cost(const Plan& plan, std::span<const Table> tables, std::span<const Feature> features,
+                                   const PlanRequest& request);
 
 inline constexpr PlannerSetting hugectr_work{"work", "4", "cost of looking up a value and updating it"};
 inline constexpr PlannerSetting hugectr_iterations{"iterations", "20",

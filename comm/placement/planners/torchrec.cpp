@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "comm/placement/planners/torchrec_partition.hpp"
 #include "reference/storage.hpp"
@@ -149,6 +150,30 @@ TablePlacement sharded(const Table& table, TorchrecSharding sharding, const std:
   return placement;
 }
 
+/// Returns whether shard k is on the k-th of these neighbours, in any order of the shards.
+bool on_all_of(const std::vector<Shard>& shards, int first, int ranks) {
+  std::vector<bool> held(static_cast<std::size_t>(ranks));
+  for (const Shard& shard : shards)
+    if (shard.rank >= first && shard.rank < first + ranks) held[static_cast<std::size_t>(shard.rank - first)] = true;
+  return std::ssize(shards) == ranks && std::ranges::count(held, false) == 0;
+}
+
+/// Returns how TorchRec shards a table that is placed so; nothing where it does not.
+std::optional<TorchrecSharding> sharding_of(const Table& table, const TablePlacement& placement,
+                                            const TorchrecStep& step) {
+  if (placement.data_parallel) return TorchrecSharding::data_parallel;
+  if (placement.hot_rows > 0 || placement.storage) return std::nullopt;
+  const std::vector<Shard>& shards = placement.shards;
+  const auto whole_rows = [&](const Shard& shard) { return shard.rows.count() == table.rows; };
+  const auto whole_columns = [&](const Shard& shard) { return shard.columns() == table.dim; };
+  if (std::ranges::all_of(shards, whole_rows))
+    return shards.size() == 1 ? TorchrecSharding::table_wise : TorchrecSharding::column_wise;
+  if (!std::ranges::all_of(shards, whole_columns)) return std::nullopt;
+  if (on_all_of(shards, 0, step.ranks)) return TorchrecSharding::row_wise;
+  const int first = shards.front().rank / step.node_size * step.node_size;
+  return on_all_of(shards, first, step.node_size) ? std::optional(TorchrecSharding::table_row_wise) : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<TablePlacement> place_torchrec(std::span<const Table> tables, std::span<const Feature> features,
@@ -173,6 +198,28 @@ std::vector<TablePlacement> place_torchrec(std::span<const Table> tables, std::s
   for (std::size_t t = 0; t < tables.size(); ++t)
     placements.push_back(sharded(tables[t], search.shardings()[t], search.partition().ranks[t], step, least_columns));
   return placements;
+}
+
+std::optional<double> torchrec_seconds(const Plan& plan, std::span<const Table> tables,
+                                       std::span<const Feature> features, const PlanRequest& request) {
+  const TorchrecStep step = estimate_step(request);
+  const TorchrecMachine machine = estimate_machine(request.settings);
+  std::vector<double> of_ranks(static_cast<std::size_t>(plan.ranks));
+  double everywhere = 0.0;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const auto sharding = sharding_of(tables[t], plan.tables[t], step);
+    if (!sharding) return std::nullopt;
+    std::vector<Feature> readers;
+    for (const Feature& feature : features)
+      if (std::cmp_equal(feature.table, t)) readers.push_back(feature);
+    const auto seconds = [&](std::int64_t columns) {
+      return torchrec_perf(*sharding, tables[t], readers, columns, step, machine).total();
+    };
+    if (plan.tables[t].data_parallel) everywhere += seconds(tables[t].dim);
+    for (const Shard& shard : plan.tables[t].shards)
+      of_ranks[static_cast<std::size_t>(shard.rank)] += seconds(shard.columns());
+  }
+  return everywhere + std::ranges::max(of_ranks);
 }
 
 }  // namespace shardmark::placement

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,12 @@ namespace shardmark::placement {
 /// fits.
 std::vector<TablePlacement> place_torchrec(std::span<const Table> tables, std::span<const Feature> features,
                                            const PlanRequest& request);
+
+/// Returns the seconds of a plan by TorchRec's estimate (torchrec_estimate.hpp), under the settings of the planner:
+/// those of the slowest rank, of which each shard adds its total. Rows modulo ranks take as long as blocks of them.
+/// Nothing where TorchRec shards a table in no such way.
+std::optional<double> torchrec_seconds(const Plan& plan, std::span<const Table> tables,
+                                       std::span<const Feature> features, const PlanRequest& request);
 
 inline constexpr std::array torchrec_settings{
     PlannerSetting{"device", "cuda", "where tables are: cuda, at `hbm`; or cpu, at `ddr`"},

@@ -35,6 +35,15 @@ double of_rank(const StepContext& step, const Price& inside, const Price& betwee
   return least;
 }
 
+/// Adds the least seconds per byte of messages inside nodes and along rails, where all of them are sent directly.
+ExchangePrice with_groups(ExchangePrice price, const StepContext& step, const ExchangeCost& cost) {
+  const RankLayout layout = step.layout();
+  if (layout.nodes() > 1 && layout.ranks % layout.per_node != 0) return price;
+  price.in_node = (layout.on_node(0) - 1) * least_slope(cost.inside, 0.0);
+  price.on_rail = (layout.nodes() - 1) * least_slope(cost.between, 0.0);
+  return price;
+}
+
 }  // namespace
 
 ExchangePrice price_from_start(const StepContext& step, const MachineModel& machine) {
@@ -44,7 +53,7 @@ ExchangePrice price_from_start(const StepContext& step, const MachineModel& mach
                     &between = machine.exchange(step.exchange).between;
   const double first_inside = least_seconds(inside), first_between = least_seconds(between);
   const double slope = of_rank(step, least_slope(inside, first_inside), least_slope(between, first_between));
-  return {of_rank(step, first_inside, first_between), slope, slope};
+  return with_groups({of_rank(step, first_inside, first_between), slope, slope}, step, machine.exchange(step.exchange));
 }
 
 ExchangePrice price_per_byte(const StepContext& step, const MachineModel& machine) {
@@ -63,6 +72,10 @@ ExchangePrice price_per_byte(const StepContext& step, const MachineModel& machin
     price.busiest = price.mean / layout.ranks;
   } else {
     price.busiest = price.mean = of_rank(step, slope_inside, slope_between);
+    price = with_groups(price, step, machine.exchange(step.exchange));
+    if (machine.node_bytes_per_second > 0.0 && layout.ranks % layout.per_node == 0)  // shared by the ranks of a node
+      price.on_rail = std::max(
+          price.on_rail, static_cast<double>(layout.per_node * (layout.nodes() - 1)) / machine.node_bytes_per_second);
   }
   if (machine.node_bytes_per_second > 0.0 && layout.ranks % layout.per_node == 0)
     price.mean = std::max(price.mean, static_cast<double>(layout.per_node) * (layout.ranks - layout.per_node) /

@@ -6,9 +6,10 @@
 namespace shardmark::placement {
 
 /// Bounds an exchange in which ranks send bytes to each other rank from below: if anything travels, it takes at least
-/// start + busiest x the most that any of them sends, and start + mean x what they send in the mean.
+/// start + busiest x the most that any of them sends, and start + mean x what they send in the mean; and besides,
+/// in_node x what they exchange with each rank of their node in the mean, and on_rail x that along their rails.
 struct ExchangePrice {
-  double start = 0.0, busiest = 0.0, mean = 0.0;
+  double start = 0.0, busiest = 0.0, mean = 0.0, in_node = 0.0, on_rail = 0.0;
 };
 
 /// Returns the price that is right about small messages: what any message takes, and the slope from there.

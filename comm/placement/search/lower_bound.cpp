@@ -16,10 +16,21 @@ double total(const std::array<double, phase_count>& seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
+/// Returns the owners of a strip where they send least.
+std::span<const RankSums> owners_of(const StripCase& of) {
+  return of.parts->in_node.empty() ? of.parts->alone : of.parts->in_node;
+}
+
+/// Returns whether an option sends bytes to all ranks in each exchange phase, wherever its seats are.
 std::array<bool, exchange_phases> travels(const OptionWork& work) {
   std::array<bool, exchange_phases> travels{};
-  for (std::size_t w = 0; w < exchange_phases; ++w)
-    for (const RankSums& seat : work.seats) travels[w] |= seat[RankSums::requested + w] > 0.0;
+  for (std::size_t w = 0; w < exchange_phases; ++w) {
+    const auto sends = [w](const RankSums& sums) { return sums[RankSums::exchanged + w] > 0.0; };
+    travels[w] = std::ranges::any_of(work.seats, sends);
+    for (const std::vector<StripCase>& cases : work.strips.cheapest_cases())
+      travels[w] |=
+          std::ranges::all_of(cases, [&](const StripCase& of) { return std::ranges::any_of(owners_of(of), sends); });
+  }
   return travels;
 }
 
@@ -81,19 +92,74 @@ class Bound {
       for (std::size_t p = 0; p < phase_count; ++p) heaviest[p] = std::max(heaviest[p], seconds[p]);
       for (std::size_t p = 0; p < RankSums::places; ++p) most[p] = std::max(most[p], seat[p]);
       all += seat;
-      item.mean += total(seconds) / ranks;
+      item.mean += in_mean(seat);
     }
     const double copies = item.everywhere + all_reduce_ * work.totals.all_reduced;
     item.mean += copies;
     item.alone = copies + total(heaviest);
     for (std::size_t w = 0; w < exchange_phases; ++w) {
-      item.mean += price_.mean * all[RankSums::requested + w] / ranks;
-      item.alone += price_.busiest * most[RankSums::requested + w];
-      item.travels |= all[RankSums::requested + w] > 0.0;
+      item.alone += price_.busiest * most[RankSums::exchanged + w];
+      item.travels |= all[RankSums::exchanged + w] > 0.0;
     }
     item.memory += all[RankSums::memory];
     item.fits = work.everywhere[RankSums::memory] + most[RankSums::memory] <= problem_.memory();
+    add_strips(item, work.strips.cheapest_cases());
     return item;
+  }
+
+  /// Adds, of each strip, the least of its cases in every respect.
+  void add_strips(Item& item, const std::vector<std::vector<StripCase>>& strips) const {
+    double alone = 0.0;
+    for (const std::vector<StripCase>& cases : strips) {
+      Item least = item_of(cases.front());
+      for (const StripCase& of : cases) {
+        const Item other = item_of(of);
+        for (const auto what : {&Item::mean, &Item::alone, &Item::everywhere, &Item::memory})
+          least.*what = std::min(least.*what, other.*what);
+      }
+      item.everywhere += least.everywhere;
+      item.mean += least.mean;
+      item.memory += least.memory;
+      item.alone += least.everywhere;
+      alone = std::max(alone, least.alone);
+      item.travels = true;
+    }
+    item.alone += alone;
+  }
+
+  /// Returns a case of a strip; alone: without what it is to every rank.
+  Item item_of(const StripCase& of) const {
+    const StripParts<RankSums>& parts = *of.parts;
+    const double ranks = problem_.ranks(), nodes = static_cast<double>(problem_.nodes());
+    const double adders = of.adding * problem_.step().layout().on_node(static_cast<int>(problem_.nodes()) - 1);
+    Item item{.everywhere = total(compute_seconds(parts.everywhere)),
+              .memory = ranks * parts.everywhere[RankSums::memory] + adders * parts.adders[1][RankSums::memory]};
+    item.mean = item.everywhere + adders * in_mean(parts.adders[1]);
+    for (const RankSums& rail : parts.rails) {
+      item.mean += nodes * in_mean(rail);
+      item.memory += nodes * rail[RankSums::memory];
+    }
+    const auto owners = owners_of(of);
+    double more = unbounded, more_memory = unbounded;  // of an owner that sends its partial sums alone
+    for (std::size_t k = 0; k < owners.size(); ++k) {
+      item.mean += in_mean(owners[k]);
+      item.memory += owners[k][RankSums::memory];
+      more = std::min(more, in_mean(parts.alone[k]) - in_mean(owners[k]));
+      more_memory = std::min(more_memory, parts.alone[k][RankSums::memory] - owners[k][RankSums::memory]);
+      item.alone = std::max(item.alone, total(compute_seconds(owners[k])));
+    }
+    item.mean += of.alone * more;
+    item.memory += of.alone * more_memory;
+    return item;
+  }
+
+  /// Returns what work of one rank adds to the mean of the ranks.
+  double in_mean(const RankSums& sums) const {
+    double seconds = total(compute_seconds(sums));
+    for (std::size_t w = 0; w < exchange_phases; ++w)
+      seconds += price_.mean * sums[RankSums::exchanged + w] + price_.in_node * sums[RankSums::in_node + w] +
+                 price_.on_rail * sums[RankSums::on_rail + w];
+    return seconds / problem_.ranks();
   }
 
   double tables(std::size_t kind) const { return static_cast<double>(problem_.kinds()[kind].tables.size()); }

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
+#include <utility>
 
 namespace shardmark::placement {
 namespace {
+
+static_assert(std::is_nothrow_move_constructible_v<OptionWork>, "a vector of them that grows keeps their strips");
 
 using FeatureReadings = std::vector<decltype(reading_of(Feature{}))>;
 
@@ -30,17 +34,33 @@ std::vector<int> identity(int count) {
   return ranks;
 }
 
+/// Adds what a table is to ranks, which are seats where it is placed on the first ones.
+void add_to_seats(std::vector<RankSums>& seats, const TableWork& work, const MachineModel& machine) {
+  for (const auto& [rank, of_rank] : work.at)
+    if (std::cmp_less(rank, seats.size())) seats[static_cast<std::size_t>(rank)] += sums_of(of_rank, machine);
+}
+
 OptionWork option_work(const StepContext& step, const MachineModel& machine, const StepSeconds& seconds,
                        std::int64_t table, const TableOption& option) {
   const int seats = option.seats();
-  const TableWork work = table_work(step, machine, table, option.at(identity(seats)));
-  OptionWork made{.everywhere = sums_of(work.everywhere, machine),
-                  .seats = std::vector<RankSums>(static_cast<std::size_t>(seats)),
-                  .totals = work.totals,
+  const TablePlacement placement = option.at(identity(seats));
+  const TableWork whole = table_work(step, machine, table, placement);
+  std::vector<RankSums> of_seats(static_cast<std::size_t>(seats));
+  add_to_seats(of_seats, whole, machine);
+  OptionWork made{.everywhere = sums_of(whole.everywhere, machine),
+                  .seats = of_seats,
+                  .totals = whole.totals,
+                  .strips = NodeStrips(step, machine, table, placement),
                   .weights = {},
                   .heaviest = identity(seats)};
-  for (const auto& [seat, of_rank] : work.at) made.seats[static_cast<std::size_t>(seat)] += sums_of(of_rank, machine);
-  for (const RankSums& seat : made.seats) made.weights.push_back(seconds.costs(seat).seconds());
+  if (!made.strips.empty()) {
+    const TableWork fixed = work_without_strips(TableSums(step, machine, table, placement));
+    made.everywhere = sums_of(fixed.everywhere, machine);
+    made.seats.assign(made.seats.size(), {});
+    add_to_seats(made.seats, fixed, machine);
+    made.totals = fixed.totals;
+  }
+  for (const RankSums& seat : of_seats) made.weights.push_back(seconds.costs(seat).seconds());
   std::ranges::stable_sort(made.heaviest, [&](int a, int b) {
     return made.weights[static_cast<std::size_t>(a)] > made.weights[static_cast<std::size_t>(b)];
   });
@@ -48,7 +68,7 @@ OptionWork option_work(const StepContext& step, const MachineModel& machine, con
 }
 
 bool costs_alike(const OptionWork& a, const OptionWork& b) {
-  return a.everywhere == b.everywhere && a.seats == b.seats && a.totals == b.totals;
+  return a.everywhere == b.everywhere && a.seats == b.seats && a.totals == b.totals && a.strips == b.strips;
 }
 
 }  // namespace
@@ -84,6 +104,7 @@ int SearchProblem::add_option(TableKind& kind, const TableOption& option) {
   for (std::size_t known = 0; known < kind.works.size(); ++known)
     if (costs_alike(work, kind.works[known]) && kind.options[known].in_order == option.in_order)
       return static_cast<int>(known);
+  depends_on_nodes_ |= !work.strips.empty();
   kind.options.push_back(option);
   kind.works.push_back(std::move(work));
   return static_cast<int>(std::ssize(kind.works)) - 1;

@@ -7,16 +7,18 @@
 #include <vector>
 
 #include "comm/placement/cost/step_cost.hpp"
+#include "comm/placement/search/node_strips.hpp"
 #include "comm/placement/search/step_seconds.hpp"
 #include "comm/placement/search/table_options.hpp"
 
 namespace shardmark::placement {
 
-/// Holds what an option costs, wherever its seats are.
+/// Holds what an option costs.
 struct OptionWork {
   RankSums everywhere;          ///< on every rank
   std::vector<RankSums> seats;  ///< besides, by seat
   StepTotals totals;
+  NodeStrips strips;            ///< besides: what depends on the nodes of its seats
   std::vector<double> weights;  ///< seconds of a seat, about, by seat
   std::vector<int> heaviest;    ///< seats, by falling weight
 };
@@ -53,6 +55,8 @@ class SearchProblem {
   std::size_t node_of(std::size_t rank) const { return rank / static_cast<std::size_t>(step_.ranks_per_node); }
   std::int64_t tables() const { return std::ssize(kind_); }
   double memory() const { return memory_; }
+  /// Returns whether the work of any option depends on the nodes of its seats.
+  bool depends_on_nodes() const { return depends_on_nodes_; }
   const StepContext& step() const { return step_; }
   const MachineModel& machine() const { return machine_; }
   const StepSeconds& seconds() const { return seconds_; }
@@ -78,6 +82,7 @@ class SearchProblem {
   const MachineModel& machine_;
   double memory_;
   StepSeconds seconds_;
+  bool depends_on_nodes_ = false;
   std::vector<TableKind> kinds_;
   std::vector<std::size_t> kind_;  ///< by table
 };

@@ -25,9 +25,12 @@ RankSums sums_of(const RankWork& work, const MachineModel& machine) {
   sums[RankSums::sorted_keys] = work.sorted_keys;
   sums[RankSums::update_keys] = work.update_keys;
   sums[RankSums::replicated_keys] = work.replicated_keys;
-  sums[RankSums::requested] = work.requested.all;
-  sums[RankSums::vectors] = work.vectors.all;
-  sums[RankSums::gradients] = work.gradients.all;
+  std::size_t phase = 0;
+  for (const PhaseBytes* bytes : {&work.requested, &work.vectors, &work.gradients}) {
+    sums[RankSums::exchanged + phase] = bytes->all;
+    sums[RankSums::in_node + phase] = bytes->node;
+    sums[RankSums::on_rail + phase++] = bytes->rail;
+  }
   sums[RankSums::row_sums] = work.row_sums;
   sums[RankSums::memory] = work.memory;
   return sums;

@@ -8,9 +8,10 @@
 
 namespace shardmark::placement {
 
+inline constexpr std::size_t exchange_phases = 3;  ///< exchange phases: input_dist, output_dist, grad_dist
+
 /// Holds a RankWork for one machine: what adds up on a rank, with the terms of a phase already as seconds. Sorts take
-/// their seconds per pass times the passes for all their keys. Rows that ranks request together (Dedup::node) are not
-/// included, because they depend on the rank.
+/// their seconds per pass times the passes for all their keys.
 struct RankSums {
   enum Place : std::size_t {
     computing,  ///< seconds by phase, without sorts
@@ -20,10 +21,10 @@ struct RankSums {
     sorted_keys,
     update_keys,
     replicated_keys,
-    requested,  ///< bytes with each other rank, by exchange phase
-    vectors,
-    gradients,
-    row_sums,
+    exchanged,                              ///< bytes with each other rank (PhaseBytes::all), by exchange phase
+    in_node = exchanged + exchange_phases,  ///< bytes with each other rank of its node
+    on_rail = in_node + exchange_phases,    ///< bytes with each rank of its rail
+    row_sums = on_rail + exchange_phases,
     memory,
     places
   };

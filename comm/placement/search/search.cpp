@@ -23,16 +23,20 @@ std::int64_t budget_of(const SearchProblem& problem) {
   return std::clamp<std::int64_t>(400 * problem.tables() * (problem.ranks() + 4), 50'000, 10'000'000);
 }
 
+Plan plan_of(const StepContext& step, std::vector<TablePlacement> placements) {
+  return {.name = "search", .ranks = step.ranks, .tables = std::move(placements)};
+}
+
 /// Decides the choices of a step that depend on the plan as they are for whole tables.
 StepContext settled_for_search(const StepContext& step, const MachineModel& machine) {
-  StepContext asked_apart = step;
-  asked_apart.movement.dedup =
-      step.movement.dedup == Dedup::off || step.movement.dedup == Dedup::owner ? step.movement.dedup : Dedup::local;
-  Plan plan{.name = "search", .ranks = step.ranks, .tables = {}};
-  for (const Table& table : step.tables()) plan.tables.push_back({.shards = {whole(table, 0)}});
-  StepContext result = settled(asked_apart, machine, plan);
-  result.nodes = Nodes::alone(step.ranks);
-  return result;
+  std::vector<TablePlacement> placements;
+  for (const Table& table : step.tables()) placements.push_back({.shards = {whole(table, 0)}});
+  return settled(step, machine, plan_of(step, std::move(placements)));
+}
+
+/// Returns whether what the plan as a whole decides is the same in both.
+bool decided_alike(const StepContext& a, const StepContext& b) {
+  return a.movement == b.movement && a.at_home == b.at_home;
 }
 
 struct SearchCandidate {
@@ -86,24 +90,9 @@ std::vector<SearchCandidate> candidates(SearchProblem& problem, std::span<const 
                   problem.step().tables()[static_cast<std::size_t>(largest)].name, most / 1e9));
 }
 
-}  // namespace
-
-std::string SearchReport::text() const {
-  return fmt::format(
-      "predicted {:.3f} ms; no plan of these options takes less than {:.3f} ms (gap {:.1f} %); {} was the best start, "
-      "{:.3f} "
-      "ms{}",
-      1e3 * seconds, 1e3 * bound, bound > 0.0 ? 100 * (seconds / bound - 1.0) : 0.0, best_start,
-      1e3 * best_start_seconds,
-      late ? "; the time was over before the search was, so another run may find another plan" : "");
-}
-
-SearchResult search(const StepContext& step, const MachineModel& machine, const SearchSettings& settings,
-                    std::span<const SearchStart> starts) {
-  using Clock = SearchBudget::Clock;
-  const auto deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(settings.seconds));
-  const StepContext context = settled_for_search(step, machine);
+/// Searches in a step whose choices are settled.
+SearchResult search_settled(const StepContext& context, const MachineModel& machine, const SearchSettings& settings,
+                            std::span<const SearchStart> starts, SearchBudget::Clock::time_point deadline) {
   SearchProblem problem(context, machine, settings.memory.value_or(no_limit), settings.families);
   std::vector<SearchCandidate> made = candidates(problem, starts);
   SearchReport report{.best_start = made.front().name, .best_start_seconds = made.front().state.score().seconds};
@@ -126,6 +115,43 @@ SearchResult search(const StepContext& step, const MachineModel& machine, const 
   report.seconds = found.score().seconds;
   report.bound = lower_bound(problem).seconds;
   return {problem.placements(found.placed()), std::move(report)};
+}
+
+}  // namespace
+
+std::string SearchReport::text() const {
+  return fmt::format(
+      "predicted {:.3f} ms; no plan of these options takes less than {:.3f} ms (gap {:.1f} %); {} was the best start, "
+      "{:.3f} "
+      "ms{}",
+      1e3 * seconds, 1e3 * bound, bound > 0.0 ? 100 * (seconds / bound - 1.0) : 0.0, best_start,
+      1e3 * best_start_seconds,
+      late ? "; the time was over before the search was, so another run may find another plan" : "");
+}
+
+SearchResult search(const StepContext& step, const MachineModel& machine, const SearchSettings& settings,
+                    std::span<const SearchStart> starts) {
+  using Clock = SearchBudget::Clock;
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(settings.seconds));
+  const auto predict = [&](SearchResult& result) {
+    result.report.seconds = predict_step(step, machine, plan_of(step, result.placements)).seconds;
+  };
+  const StepContext context = settled_for_search(step, machine);
+  SearchResult found = search_settled(context, machine, settings, starts, deadline);
+  const StepContext of_found = settled(step, machine, plan_of(step, found.placements));
+  if (decided_alike(context, of_found)) return found;
+  predict(found);
+  try {
+    const SearchStart start{found.report.best_start, found.placements};
+    SearchResult again = search_settled(of_found, machine, settings, std::span(&start, 1), deadline);
+    predict(again);
+    again.report.bound = found.report.bound = std::min(again.report.bound, found.report.bound);
+    if (again.report.seconds < found.report.seconds) return again;
+  } catch (const InputError&) {
+    // Decided so, it needs more memory than there is.
+  }
+  return found;
 }
 
 }  // namespace shardmark::placement

@@ -22,39 +22,71 @@ bool Score::better_than(const Score& other) const {
 SearchState::SearchState(const SearchProblem& problem, std::vector<Placed> placed)
     : problem_(&problem),
       placed_(std::move(placed)),
+      strips_(placed_.size()),
       on_rank_(static_cast<std::size_t>(problem.ranks())),
       sums_(on_rank_.size()),
       costs_(on_rank_.size()),
       touched_at_(on_rank_.size(), -1) {
   for (std::int64_t t = 0; t < problem.tables(); ++t) {
-    gather(problem.work(t, placed_[static_cast<std::size_t>(t)].option), this->placed(t).ranks, false);
+    const OptionWork& work = problem.work(t, this->placed(t).option);
+    const std::vector<PlacedStrip>& strips = strips_[static_cast<std::size_t>(t)] =
+        work.strips.placed(this->placed(t).ranks);
+    gather_seats(work, this->placed(t), strips, false);
+    gather_shared(work, false);
+    for (const PlacedStrip& strip : strips) gather_shared(*strip.parts, false);
     for (const int rank : this->placed(t).ranks) on_rank_[static_cast<std::size_t>(rank)].push_back(t);
   }
   changes_all_ = true;
   commit();
 }
 
-void SearchState::gather(const OptionWork& work, std::span<const int> ranks, bool leaves) {
-  const auto add = [leaves](auto& to, const auto& what) { leaves ? to -= what : to += what; };
-  add(everywhere_by_, work.everywhere);
-  add(totals_by_, work.totals);
-  for (std::size_t seat = 0; seat < ranks.size(); ++seat) {
-    int& at = touched_at_[static_cast<std::size_t>(ranks[seat])];
-    if (at < 0) {
-      at = static_cast<int>(touched_.size());
-      touched_.push_back({ranks[seat], {}});
-    }
-    add(touched_[static_cast<std::size_t>(at)].by, work.seats[seat]);
+RankSums& SearchState::touched(int rank) {
+  int& at = touched_at_[static_cast<std::size_t>(rank)];
+  if (at < 0) {
+    at = static_cast<int>(touched_.size());
+    touched_.push_back({rank, {}});
+  }
+  return touched_[static_cast<std::size_t>(at)].by;
+}
+
+void SearchState::gather_seats(const OptionWork& work, const Placed& placed, std::span<const PlacedStrip> strips,
+                               bool leaves) {
+  const auto add = [&](int rank, const RankSums& sums) { leaves ? touched(rank) -= sums : touched(rank) += sums; };
+  for (std::size_t seat = 0; seat < placed.ranks.size(); ++seat) add(placed.ranks[seat], work.seats[seat]);
+  for (const PlacedStrip& strip : strips)
+    add_to_ranks(*strip.parts, problem_->step().nodes, strip.owners, strip.adds, add);
+}
+
+template <class Work>
+void SearchState::gather_shared(const Work& work, bool leaves) {
+  leaves ? everywhere_by_ -= work.everywhere : everywhere_by_ += work.everywhere;
+  leaves ? totals_by_ -= work.totals : totals_by_ += work.totals;
+}
+
+void SearchState::gather(const Change& change) {
+  const Placed &from = placed(change.table), &to = change.to;
+  const OptionWork &before = problem_->work(change.table, from.option),
+                   &after = problem_->work(change.table, to.option);
+  const std::vector<PlacedStrip>& left = strips_[static_cast<std::size_t>(change.table)];
+  const std::vector<PlacedStrip> entered = after.strips.placed(to.ranks);
+  gather_seats(before, from, left, true);
+  gather_seats(after, to, entered, false);
+  const bool moves = from.option == to.option;
+  if (!moves) {
+    gather_shared(before, true);
+    gather_shared(after, false);
+  }
+  for (std::size_t s = 0; s < std::max(left.size(), entered.size()); ++s) {
+    // What is the same before and after is left out, so that no rounding of it changes what every rank has.
+    if (moves && left[s].parts == entered[s].parts) continue;
+    if (s < left.size()) gather_shared(*left[s].parts, true);
+    if (s < entered.size()) gather_shared(*entered[s].parts, false);
   }
 }
 
 void SearchState::gather(std::span<const Change> changes) {
-  for (const auto& [table, to] : changes) {
-    gather(problem_->work(table, placed(table).option), placed(table).ranks, true);
-    gather(problem_->work(table, to.option), to.ranks, false);
-    changes_all_ |= placed(table).option != to.option;
-  }
-  changes_all_ &= everywhere_by_ != RankSums{};
+  for (const Change& change : changes) gather(change);
+  changes_all_ = everywhere_by_ != RankSums{};
 }
 
 void SearchState::forget() {
@@ -90,7 +122,7 @@ Score SearchState::with(std::span<const Change> changes) {
 RankCosts SearchState::most_of_untouched() const {
   RankCosts most;
   bool known = true;
-  for (std::size_t cost = 0; cost < RankCosts::places && known; ++cost) {
+  for (std::size_t cost = 0; cost < cost_kinds() && known; ++cost) {
     const auto untouched = [&](int rank) { return rank >= 0 && touched_at_[static_cast<std::size_t>(rank)] < 0; };
     const auto first = std::ranges::find_if(most_[cost], untouched);
     known = first != most_[cost].end();
@@ -130,35 +162,40 @@ Score SearchState::evaluate_all() const {
   return score;
 }
 
-SearchState::PhaseBytes SearchState::exchanged_bytes() const {
+SearchState::ExchangedBytes SearchState::exchanged_bytes() const {
   const StepSeconds& step = problem_->seconds();
-  PhaseBytes bytes;
+  ExchangedBytes bytes;
   if (step.follows_from_busiest() && !step.has_nodes()) return bytes;
   for (auto& of_phase : bytes) of_phase.resize(step.follows_from_busiest() ? problem_->nodes() : costs_.size());
   for (std::size_t rank = 0; rank < costs_.size(); ++rank) {
-    const RankSums sums = sums_with(rank);
-    for (std::size_t w = 0; w < exchange_phases; ++w)
-      bytes[w][step.follows_from_busiest() ? problem_->node_of(rank) : rank] += sums[RankSums::requested + w];
+    const std::size_t to = step.follows_from_busiest() ? problem_->node_of(rank) : rank;
+    const RankSums* by = touched_at_[rank] < 0 ? nullptr : &touched_[static_cast<std::size_t>(touched_at_[rank])].by;
+    for (std::size_t w = 0; w < exchanged_kinds(); ++w) {
+      const std::size_t place = RankSums::exchanged + w;
+      bytes[w][to] += sums_[rank][place] + everywhere_[place] + everywhere_by_[place] + (by ? (*by)[place] : 0.0);
+    }
   }
   return bytes;
 }
 
-double SearchState::seconds(const RankCosts& most, const PhaseBytes& bytes) const {
+double SearchState::seconds(const RankCosts& most, const ExchangedBytes& bytes) const {
   const StepSeconds& step = problem_->seconds();
   StepTotals totals = totals_;
   totals += totals_by_;
   std::array<double, exchange_phases> exchanges;
-  for (std::size_t w = 0; w < exchange_phases; ++w)
-    exchanges[w] =
-        step.follows_from_busiest() ? step.exchange(most[RankCosts::sending + w], bytes[w]) : step.exchange(bytes[w]);
+  for (std::size_t w = 0; w < exchange_phases; ++w) {
+    const auto &all = bytes[w], &in_node = bytes[exchange_phases + w], &on_rail = bytes[2 * exchange_phases + w];
+    exchanges[w] = step.follows_from_busiest() ? step.exchange(w, most, all, on_rail)
+                                               : step.exchange(RankBytes{all, in_node, on_rail});
+  }
   return step.step(most, exchanges, totals);
 }
 
-void SearchState::add_touched_to(PhaseBytes& bytes, double sign) const {
+void SearchState::add_touched_to(ExchangedBytes& bytes, double sign) const {
   if (bytes[0].empty()) return;
   for (const Touched& touched : touched_)
-    for (std::size_t w = 0; w < exchange_phases; ++w)
-      bytes[w][problem_->node_of(static_cast<std::size_t>(touched.rank))] += sign * touched.by[RankSums::requested + w];
+    for (std::size_t w = 0; w < exchanged_kinds(); ++w)
+      bytes[w][problem_->node_of(static_cast<std::size_t>(touched.rank))] += sign * touched.by[RankSums::exchanged + w];
 }
 
 double SearchState::overflow_with(double most_memory) const {
@@ -175,6 +212,7 @@ void SearchState::apply(std::span<const Change> changes) {
     for (const int rank : placed(table).ranks) std::erase(on_rank_[static_cast<std::size_t>(rank)], table);
     for (const int rank : to.ranks) on_rank_[static_cast<std::size_t>(rank)].push_back(table);
     placed_[static_cast<std::size_t>(table)] = to;
+    strips_[static_cast<std::size_t>(table)] = problem_->work(table, to.option).strips.placed(to.ranks);
   }
   commit();
 }
@@ -187,7 +225,7 @@ void SearchState::commit() {
   forget();
   bytes_ = exchanged_bytes();
   score_ = evaluate_all();
-  for (std::size_t cost = 0; cost < RankCosts::places; ++cost) rank_by(cost);
+  for (std::size_t cost = 0; cost < cost_kinds(); ++cost) rank_by(cost);
 }
 
 /// Inserts each rank into those kept so far, which are in falling order.
@@ -206,7 +244,7 @@ void SearchState::rank_by(std::size_t cost) {
 
 std::vector<int> SearchState::critical_ranks() const {
   std::vector<int> ranks;
-  for (std::size_t cost = 0; cost < RankCosts::places; ++cost) {
+  for (std::size_t cost = 0; cost < cost_kinds(); ++cost) {
     if (cost == RankCosts::memory && score_.overflow == 0.0) continue;
     const int rank = most_[cost].front();
     if (costs(rank)[cost] > 0.0 && std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);

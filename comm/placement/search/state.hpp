@@ -55,10 +55,15 @@ class SearchState {
     int rank = 0;
     RankSums by;
   };
-  using PhaseBytes = std::array<std::vector<double>, exchange_phases>;
+  /// Holds bytes in the order of RankSums: exchanged, in_node and on_rail, each by exchange phase.
+  using ExchangedBytes = std::array<std::vector<double>, 3 * exchange_phases>;
 
   void gather(std::span<const Change> changes);
-  void gather(const OptionWork& work, std::span<const int> ranks, bool leaves);
+  void gather(const Change& change);
+  void gather_seats(const OptionWork& work, const Placed& placed, std::span<const PlacedStrip> strips, bool leaves);
+  template <class Work>
+  void gather_shared(const Work& work, bool leaves);
+  RankSums& touched(int rank);
   void forget();
   void commit();
   void rank_by(std::size_t cost);
@@ -70,21 +75,26 @@ class SearchState {
   Score evaluate_touched();
   RankCosts most_of_untouched() const;
   double overflow_with(double most_memory) const;
-  double seconds(const RankCosts& most, const PhaseBytes& bytes) const;
-  /// Returns the bytes exchanged with each other rank, by node; by rank where exchanges do not follow from the busiest;
-  /// nothing where the exchange needs neither.
-  PhaseBytes exchanged_bytes() const;
-  void add_touched_to(PhaseBytes& bytes, double sign) const;
+  double seconds(const RankCosts& most, const ExchangedBytes& bytes) const;
+  /// Returns the bytes that are exchanged, by node; by rank where exchanges do not follow from the busiest; nothing
+  /// where the exchange needs neither.
+  ExchangedBytes exchanged_bytes() const;
+  /// These functions return how many of the RankCosts, and of the bytes, there can be some of: none inside nodes and
+  /// along rails where no option depends on nodes.
+  std::size_t cost_kinds() const { return problem_->depends_on_nodes() ? RankCosts::places : RankCosts::in_node; }
+  std::size_t exchanged_kinds() const { return problem_->depends_on_nodes() ? 3 * exchange_phases : exchange_phases; }
+  void add_touched_to(ExchangedBytes& bytes, double sign) const;
 
   const SearchProblem* problem_;
   std::vector<Placed> placed_;
+  std::vector<std::vector<PlacedStrip>> strips_;  ///< by table, as it is placed
   std::vector<std::vector<std::int64_t>> on_rank_;
   std::vector<RankSums> sums_;  ///< by rank, without everywhere_
   RankSums everywhere_;
   StepTotals totals_;
   std::vector<RankCosts> costs_;  ///< by rank, with everywhere_
   std::array<std::array<int, kept>, RankCosts::places> most_{};
-  PhaseBytes bytes_;
+  ExchangedBytes bytes_;
   Score score_;
   std::int64_t work_ = 0;
 

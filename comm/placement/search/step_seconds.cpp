@@ -18,37 +18,68 @@ bool sends_directly(std::string_view exchange) { return !shape_of(exchange).choo
 
 }  // namespace
 
-double RankCosts::seconds() const { return std::accumulate(at.begin(), at.begin() + row_sums, 0.0); }
+double RankCosts::seconds() const {
+  const double to_all = std::accumulate(at.begin(), at.begin() + row_sums, 0.0);
+  return std::accumulate(at.begin() + in_node, at.end(), to_all);
+}
 
-double RankCosts::squares() const { return std::inner_product(at.begin(), at.begin() + row_sums, at.begin(), 0.0); }
+double RankCosts::squares() const {
+  const double to_all = std::inner_product(at.begin(), at.begin() + row_sums, at.begin(), 0.0);
+  return std::inner_product(at.begin() + in_node, at.end(), at.begin() + in_node, to_all);
+}
 
 StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
-    : step_(step), machine_(machine), layout_(step.layout()) {
-  const ExchangeCost& cost = machine.exchange(step.exchange);
+    : step_(step),
+      machine_(machine),
+      layout_(step.layout()),
+      messages_(messages_of(step.exchange, layout_)),
+      cost_(machine.exchange(step.exchange)) {
   const bool even = layout_.nodes() == 1 || layout_.ranks % layout_.per_node == 0;
   follows_from_busiest_ = sends_directly(step.exchange) && even && machine.switch_ranks == 0 &&
-                          never_falls(cost.inside) && never_falls(cost.between);
+                          never_falls(cost_.inside) && never_falls(cost_.between);
   latency_ = latency_seconds(layout_, machine, step.exchange);
+  node_latency_ = latency_seconds({layout_.on_node(0), layout_.per_node}, machine, step.exchange);
+  rail_latency_ = latency_seconds({layout_.nodes(), 1}, machine, step.exchange);
   at_home_ = at_home_seconds(step, machine);
   always_ = compute_seconds(machine, finished_counts(step, RankWork{}));
   always_[index_of(Phase::dense)] = dense_seconds(step, machine);
 }
 
+double StepSeconds::inside(double bytes) const { return seconds_in_parts(cost_.inside, messages_.inside_size, bytes); }
+
+double StepSeconds::between(double bytes) const {
+  return seconds_in_parts(cost_.between, messages_.between_size, bytes);
+}
+
 double StepSeconds::sending(double bytes) const {
   if (bytes < least_bytes || layout_.ranks <= 1) return 0.0;
   const double neighbours = std::min(layout_.per_node, layout_.ranks) - 1;
-  const ExchangeCost& cost = machine_.exchange(step_.exchange);
   const double far = layout_.ranks - 1 - neighbours;
-  const double of_group = bytes / groups();
-  return groups() * ((neighbours > 0 ? neighbours * cost.inside.seconds(of_group) : 0.0) +
-                     (far > 0 ? far * cost.between.seconds(of_group) : 0.0));
+  return groups() * ((neighbours > 0 ? neighbours * inside(bytes / groups()) : 0.0) +
+                     (far > 0 ? far * between(bytes / groups()) : 0.0));
+}
+
+double StepSeconds::sending_in_node(double bytes) const {
+  if (bytes < least_bytes || layout_.on_node(0) <= 1) return 0.0;
+  return groups() * (layout_.on_node(0) - 1) * inside(bytes / groups());
+}
+
+/// Every rank of a rail has a node of its own, whose link it has alone as far as the rail is concerned.
+double StepSeconds::sending_on_rail(double bytes) const {
+  if (bytes < least_bytes || layout_.nodes() <= 1) return 0.0;
+  const double others = layout_.nodes() - 1;
+  const double link = has_nodes() ? bytes / machine_.node_bytes_per_second : 0.0;
+  return others * std::max(groups() * between(bytes / groups()), link);
 }
 
 RankCosts StepSeconds::costs(const RankSums& sums) const {
   RankCosts costs;
   std::ranges::copy(compute_seconds(sums), costs.at.begin());
-  for (std::size_t w = 0; w < exchange_phases; ++w)
-    costs[RankCosts::sending + w] = sending(sums[RankSums::requested + w]);
+  for (std::size_t w = 0; w < exchange_phases; ++w) {
+    costs[RankCosts::sending + w] = sending(sums[RankSums::exchanged + w]);
+    costs[RankCosts::in_node + w] = sending_in_node(sums[RankSums::in_node + w]);
+    costs[RankCosts::on_rail + w] = sending_on_rail(sums[RankSums::on_rail + w]);
+  }
   costs[RankCosts::row_sums] = sums[RankSums::row_sums];
   costs[RankCosts::memory] = sums[RankSums::memory];
   return costs;
@@ -56,19 +87,36 @@ RankCosts StepSeconds::costs(const RankSums& sums) const {
 
 bool StepSeconds::has_nodes() const { return machine_.node_bytes_per_second > 0.0 && layout_.nodes() > 1; }
 
-double StepSeconds::exchange(double sending, std::span<const double> node_bytes) const {
-  if (sending <= 0.0) return 0.0;
-  if (!has_nodes()) return groups() * latency_ + sending;
-  const double all = std::accumulate(node_bytes.begin(), node_bytes.end(), 0.0), own = layout_.per_node;
-  const auto [least, most] = std::ranges::minmax(node_bytes);
-  return groups() * latency_ + std::max(sending, std::max(most * (layout_.ranks - own), (all - least) * own) /
-                                                     machine_.node_bytes_per_second);
+double StepSeconds::exchange(std::size_t w, const RankCosts& most, std::span<const double> node_bytes,
+                             std::span<const double> rail_bytes) const {
+  const double sending = most[RankCosts::sending + w], in_node = most[RankCosts::in_node + w],
+               on_rail = most[RankCosts::on_rail + w];
+  double seconds = 0.0;
+  if (sending > 0.0) {
+    double links = sending;
+    if (has_nodes()) {
+      const double all = std::accumulate(node_bytes.begin(), node_bytes.end(), 0.0), own = layout_.per_node;
+      const auto [least, busiest] = std::ranges::minmax(node_bytes);
+      links = std::max(links,
+                       std::max(busiest * (layout_.ranks - own), (all - least) * own) / machine_.node_bytes_per_second);
+    }
+    seconds += groups() * latency_ + links;
+  }
+  if (in_node > 0.0) seconds += groups() * node_latency_ + in_node;
+  if (on_rail > 0.0) {
+    const double rails = groups() * rail_latency_ + on_rail;
+    seconds +=
+        !has_nodes()
+            ? rails
+            : std::max(rails, std::ranges::max(rail_bytes) * (layout_.nodes() - 1) / machine_.node_bytes_per_second);
+  }
+  return seconds;
 }
 
-double StepSeconds::exchange(std::span<const double> bytes) const {
-  std::vector<double> of_group(bytes.begin(), bytes.end());
-  for (double& of_rank : of_group) of_rank = of_rank < least_bytes ? 0.0 : of_rank / groups();
-  return groups() * exchange_seconds(layout_, machine_, step_.exchange, of_group);
+double StepSeconds::exchange(RankBytes bytes) const {
+  for (auto* of_kind : {&bytes.all, &bytes.node, &bytes.rail})
+    for (double& of_rank : *of_kind) of_rank = of_rank < least_bytes ? 0.0 : of_rank;
+  return phase_exchange_seconds(step_, machine_, std::move(bytes));
 }
 
 const std::array<double, phase_count>& StepSeconds::shared(const StepTotals& totals) const {

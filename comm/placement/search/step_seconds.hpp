@@ -9,16 +9,16 @@
 
 namespace shardmark::placement {
 
-inline constexpr std::size_t exchange_phases = 3;  ///< exchange phases: input_dist, output_dist, grad_dist
-
 /// Holds the costs of a rank, of each of which a step takes the maximum over the ranks.
 struct RankCosts {
   enum Place : std::size_t {
     computing,                             ///< seconds by phase, of the tables
-    sending = phase_count,                 ///< seconds of its messages, by exchange phase
+    sending = phase_count,                 ///< seconds of its messages to all ranks, by exchange phase
     row_sums = sending + exchange_phases,  ///< bytes
     memory,                                ///< bytes
-    places
+    in_node,                               ///< seconds of messages to its node, by exchange phase
+    on_rail = in_node + exchange_phases,   ///< seconds of those along its rail
+    places = on_rail + exchange_phases
   };
   std::array<double, places> at{};
 
@@ -44,11 +44,12 @@ class StepSeconds {
   /// Returns whether the time of an exchange follows from its busiest rank and its busiest node: every rank sends to
   /// every other directly, nodes have equally many ranks, and larger messages never take less time.
   bool follows_from_busiest() const { return follows_from_busiest_; }
-  /// Returns, where it does, the seconds of an exchange in which no rank's messages take longer than `sending` and the
-  /// ranks of each node exchange that many bytes with each other rank.
-  double exchange(double sending, std::span<const double> node_bytes) const;
-  /// Returns the seconds of an exchange in which ranks exchange that many bytes with each other rank.
-  double exchange(std::span<const double> bytes) const;
+  /// Returns, where it does, the seconds of exchange phase w in which no rank's messages take longer than `most` and
+  /// the ranks of each node exchange that many bytes with each other rank and along their rails.
+  double exchange(std::size_t w, const RankCosts& most, std::span<const double> node_bytes,
+                  std::span<const double> rail_bytes) const;
+  /// Returns the seconds of an exchange phase in which ranks exchange these bytes.
+  double exchange(RankBytes bytes) const;
   /// Returns whether nodes limit exchanges.
   bool has_nodes() const;
 
@@ -57,14 +58,22 @@ class StepSeconds {
 
  private:
   double groups() const { return static_cast<double>(std::max<std::int64_t>(step_.groups, 1)); }
+  double inside(double bytes) const;   ///< seconds of bytes to a rank of the node
+  double between(double bytes) const;  ///< of bytes to one of another node
   double sending(double bytes) const;
+  double sending_in_node(double bytes) const;
+  double sending_on_rail(double bytes) const;
   const std::array<double, phase_count>& shared(const StepTotals& totals) const;
 
   const StepContext& step_;
   const MachineModel& machine_;
   RankLayout layout_;
+  MessagesOfRank messages_;
+  const ExchangeCost& cost_;
   bool follows_from_busiest_ = false;
-  double latency_ = 0.0;                      ///< latency_seconds() of a group's exchange
+  double latency_ = 0.0;                      ///< latency_seconds() of a group's exchange between all ranks
+  double node_latency_ = 0.0;                 ///< of one between ranks of a node
+  double rail_latency_ = 0.0;                 ///< of one between ranks of a rail
   double at_home_ = 0.0;                      ///< at_home_seconds()
   std::array<double, phase_count> always_{};  ///< seconds that ranks compute without tables
   mutable StepTotals last_{.pools = -1};      ///< what shared() was asked before, and answered

@@ -48,13 +48,17 @@ class BranchAndBound {
     const StepSeconds& step = problem_.seconds();
     RankCosts most;
     double mean = 0.0;
-    std::vector<double> bytes[exchange_phases];
+    std::array<RankBytes, exchange_phases> bytes;
     for (const RankSums& of_rank : sums_) {
       RankSums sums = of_rank;
       sums += everywhere_;
       most.raise_to(step.costs(sums));
       mean += computing(sums) / problem_.ranks();
-      for (std::size_t w = 0; w < exchange_phases; ++w) bytes[w].push_back(sums[RankSums::requested + w]);
+      for (std::size_t w = 0; w < exchange_phases; ++w) {
+        bytes[w].all.push_back(sums[RankSums::exchanged + w]);
+        bytes[w].node.push_back(sums[RankSums::in_node + w]);
+        bytes[w].rail.push_back(sums[RankSums::on_rail + w]);
+      }
     }
     if (most[RankCosts::memory] > problem_.memory()) return std::numeric_limits<double>::infinity();
     std::array<double, exchange_phases> exchanges;

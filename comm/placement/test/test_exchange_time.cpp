@@ -36,8 +36,12 @@ TEST(ExchangeTime, IsThatOfTheMessagesOfARank) {
   EXPECT_NEAR(exchange_seconds({4, 4}, cluster(), "linear", alike({4, 4}, 500)), 3 * 1.5e-6, 1e-12);
   // 3 rounds with 4 of 8 blocks each.
   EXPECT_NEAR(exchange_seconds(layout, cluster(), "bruck:2", alike(layout, 500)), 3 * 14e-6, 1e-12);
-  // 3 messages of 2 blocks inside, 1 of 4 blocks between.
-  EXPECT_NEAR(exchange_seconds(layout, cluster(), "node_aware", alike(layout, 500)), 3 * 2e-6 + 14e-6, 1e-12);
+  // No more messages than other ranks, of a block each.
+  EXPECT_NEAR(exchange_seconds({4, 4}, cluster(), "bruck:16", alike({4, 4}, 500)), 3 * 1.5e-6, 1e-12);
+  // To each other rank 4 parts of 125 bytes.
+  EXPECT_NEAR(exchange_seconds({4, 4}, cluster(), "chunked:4", alike({4, 4}, 500)), 3 * 4 * 1.125e-6, 1e-12);
+  // 3 messages of a block to neighbours and 3 of one that they send on, 1 of 4 blocks between.
+  EXPECT_NEAR(exchange_seconds(layout, cluster(), "node_aware", alike(layout, 500)), 6 * 1.5e-6 + 14e-6, 1e-12);
   // 3 members hand 4 blocks to the leader and get 4; a message of 16 blocks.
   EXPECT_NEAR(exchange_seconds(layout, cluster(), "node_leader:1", alike(layout, 500)), 6 * 3e-6 + 26e-6, 1e-12);
 }
@@ -94,6 +98,8 @@ TEST(ExchangeTime, MessagesOfARoundShareItsLatency) {
   EXPECT_NEAR(more("linear_throttled:4", {2, 2}), 110, 1e-6);  // no round is less than a latency
   EXPECT_NEAR(more("chunked:4", layout), 401, 1e-6);
   EXPECT_NEAR(more("bruck:2", layout), 103, 1e-6);
+  EXPECT_NEAR(more("bruck:3", {9, 9}), 100 + 2 * 10, 1e-6);
+  EXPECT_NEAR(more("bruck:16", {4, 4}), 110, 1e-6);
   EXPECT_NEAR(more("node_aware", layout), 211, 1e-6);
   EXPECT_NEAR(more("node_aware", {4, 1}), 101, 1e-6);
   EXPECT_NEAR(more("node_leader:1", layout), 321, 1e-6);

@@ -281,5 +281,28 @@ TEST(CostRule, by_bytes_counts_distinct_rows_and_wire_types) {
   EXPECT_TRUE(copied(110));
 }
 
+/// 100 samples, a of 3 ids and b of 1 in 4 columns each: values that are looked up 12 and 4, sent 4 and 4.
+TEST(HugectrCost, is_that_of_the_costliest_rank) {
+  const std::vector<Table> tables{{"a", 100, 4, {}}, {"b", 100, 4, {}}};
+  const std::vector<Feature> features{{"f", 0, Pooling::sum, 3}, {"g", 1}};
+  PlanRequest request{.ranks = 2, .global_batch = 100};
+  request.settings = {"hugectr_auto", "work=4:ratio=7", hugectr_auto_settings};
+  const auto cost = [&](std::vector<TablePlacement> placements) {
+    return hugectr_cost({.name = "p", .ranks = 2, .tables = std::move(placements)}, tables, features, request);
+  };
+  const TablePlacement a0{.shards = {whole(tables[0], 0)}}, b0{.shards = {whole(tables[1], 0)}},
+      b1{.shards = {whole(tables[1], 1)}}, copies{.data_parallel = true, .shards = {}};
+  const TablePlacement a_rows{.shards = {{{0, 100, 2}, 0, 4, 0}, {{1, 100, 2}, 0, 4, 1}}},
+      a_columns{.shards = {{{0, 100, 1}, 0, 3, 0}, {{0, 100, 1}, 3, 4, 1}}};
+  EXPECT_EQ(cost({a0, b1}), 100 * (4 * 12 + 7 * 4));
+  EXPECT_EQ(cost({a0, b0}), 100 * (4 * 16 + 7 * 8));
+  EXPECT_EQ(cost({a_rows, copies}), 100 * (4 * 6 + 7 * 4));
+  EXPECT_EQ(cost({a_columns, copies}), 100 * (4 * 9 + 7 * 3));
+  EXPECT_EQ(cost({copies, copies}), 0);
+  TablePlacement hot = a_rows;
+  hot.hot_rows = 10;
+  EXPECT_FALSE(cost({hot, copies}).has_value());
+}
+
 }  // namespace
 }  // namespace shardmark::placement

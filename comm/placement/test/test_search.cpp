@@ -66,6 +66,23 @@ TEST(Search, is_near_the_optimum_of_twelve_tables_in_some_options) {
   expect_near_optimum(gaps(6, 6, 4, {"data_parallel", "table_wise", "row_wise"}));
 }
 
+TEST(Search, reports_what_is_predicted_of_the_plan_and_a_bound_below_it) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    std::mt19937_64 random(seed);
+    const SearchWorkload workload = SearchWorkload::random(random, 6, seed % 2 == 0 ? 1.05 : 0.0);
+    StepContext step = workload.step(8, seed % 3 == 0 ? 8 : 4);
+    step.exchange = seed % 3 == 0 ? "node_shared" : "linear";
+    step.movement.transfer =
+        std::array{RowTransfer::automatic, RowTransfer::unique_rows, RowTransfer::node_partials}[seed / 3 % 3];
+    const SearchResult result =
+        search(step, described_cluster(),
+               {.memory = {}, .seconds = 100.0, .families = {"row_wise", "table_row_wise", "grid"}}, {});
+    const double seconds = predict_step(step, described_cluster(), workload.plan(8, result.placements)).seconds;
+    EXPECT_NEAR(result.report.seconds, seconds, 1e-12 * seconds) << "seed " << seed;
+    EXPECT_LE(result.report.bound, seconds) << "seed " << seed;
+  }
+}
+
 TEST(Search, is_no_slower_than_any_other_planner) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     std::mt19937_64 random(seed);

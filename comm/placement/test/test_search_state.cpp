@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "comm/placement/cost/row_transfer_choice.hpp"
 #include "comm/placement/plan_check.hpp"
 #include "comm/placement/search/seating.hpp"
 #include "comm/placement/search/state.hpp"
@@ -28,7 +29,7 @@ void expect_predicted(const SearchState& state, const SearchWorkload& workload) 
   const Plan plan = workload.plan(problem.ranks(), problem.placements(state.placed()));
   ASSERT_EQ(check(plan, workload.tables), std::vector<std::string>());
   const StepPrediction predicted = predict_step(problem.step(), problem.machine(), plan);
-  EXPECT_NEAR(state.score().seconds, predicted.seconds, 1e-9 * predicted.seconds);
+  EXPECT_NEAR(state.score().seconds, predicted.seconds, 1e-12 * predicted.seconds);
   double overflow = 0.0;
   for (const double bytes : predicted.memory) overflow += std::max(0.0, bytes - problem.memory());
   EXPECT_NEAR(state.score().overflow, overflow, 1.0 + 1e-9 * overflow);
@@ -58,32 +59,44 @@ struct Cluster {
   std::string exchange;
 };
 
-TEST(SearchState, changes_are_priced_as_the_whole_plan_would_be) {
+/// Draws a movement by that transfer, with dedup node where the nodes of the cluster allow it.
+Movement any_movement(RowTransfer transfer, bool even_nodes, std::mt19937_64& random) {
+  constexpr std::array ways{Dedup::local, Dedup::off, Dedup::owner, Dedup::local_owner, Dedup::node, Dedup::node};
+  constexpr std::array types{ValueType::fp32, ValueType::fp16, ValueType::bf16};
+  const auto draw = [&](const auto& of) { return of[random() % of.size()]; };
+  Movement movement{.transfer = transfer, .dedup = draw(ways)};
+  if (movement.dedup == Dedup::node && !even_nodes) movement.dedup = Dedup::local;
+  if (random() % 2 == 0) movement.wire = {draw(types), draw(types)};
+  if (random() % 5 == 0) movement.replicated_gradients = ReplicatedGradients::rows;
+  return movement;
+}
+
+TEST(SearchState, costs_what_is_predicted_of_its_plan) {
   const std::vector<Cluster> clusters{{4, 4, "mpi_alltoallv"}, {8, 2, "mpi_alltoallv"}, {7, 3, "pairwise"},
                                       {6, 2, "node_aware"},    {8, 8, "bruck"},         {1, 1, "mpi_alltoallv"},
-                                      {6, 6, "linear"}};
-  for (std::uint64_t seed = 0; seed < 24; ++seed) {
-    std::mt19937_64 random(seed);
-    const Cluster& cluster = clusters[seed % clusters.size()];
-    SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << cluster.ranks << " ranks, " << cluster.exchange);
+                                      {6, 6, "linear"},        {12, 4, "linear"},       {6, 3, "auto"}};
+  std::uint64_t seed = 0;
+  for (std::size_t number = 0; number < clusters.size() * transfers.size(); ++number) {
+    std::mt19937_64 random(++seed);
+    const Cluster& cluster = clusters[number % clusters.size()];
+    const TransferChoice& transfer = transfers[number / clusters.size()];
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << cluster.ranks << " ranks, " << cluster.per_node
+                                    << " a node, " << cluster.exchange << ", " << transfer.name);
     const SearchWorkload workload = SearchWorkload::random(random, 5, seed % 3 == 0 ? 0.0 : 1.05);
     StepContext requested = workload.step(cluster.ranks, cluster.per_node);
     requested.exchange = cluster.exchange;
     requested.groups = seed % 4 == 0 ? 2 : 1;
-    requested.movement.transfer = transfers[seed % transfers.size()].value;
-    requested.movement.dedup = Dedup::local;
-    requested.movement.replicated_gradients = seed % 5 == 0 ? ReplicatedGradients::rows : ReplicatedGradients::dense;
+    requested.movement = any_movement(transfer.value, nodes_of(requested).even(), random);
     const MachineModel machine = seed % 2 == 0 ? described_cluster() : overlapping_cluster(seed % 4 == 1);
-    StepContext step =
+    const StepContext step =
         settled(requested, machine,
                 workload.plan(cluster.ranks, std::vector(5, TablePlacement{.data_parallel = true, .shards = {}})));
-    step.nodes = Nodes::alone(cluster.ranks);  // as the search has it
     const SearchProblem problem(step, machine, 4e6, all_families);
     std::vector<Placed> placed;
     for (std::int64_t t = 0; t < problem.tables(); ++t) placed.push_back(any_place(problem, t, random));
     SearchState state(problem, placed);
     expect_predicted(state, workload);
-    for (int round = 0; round < 25; ++round) {
+    for (int round = 0; round < 12; ++round) {
       std::vector<Change> changes;
       const std::int64_t table = static_cast<std::int64_t>(random() % 5);
       changes.push_back({table, any_place(problem, table, random)});
@@ -102,6 +115,31 @@ TEST(SearchState, changes_are_priced_as_the_whole_plan_would_be) {
       if (HasFailure()) return;
     }
   }
+}
+
+/// Node 0 is that of the home whose trips are counted.
+TEST(SearchState, transfer_auto_is_the_same_whichever_node_has_the_rows) {
+  int sums = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    std::mt19937_64 random(seed);
+    const SearchWorkload workload = SearchWorkload::random(random, 1, seed % 2 == 0 ? 1.05 : 0.0);
+    if (workload.features.empty() || workload.tables[0].rows < 4) continue;
+    StepContext step = workload.step(8, 4);
+    step.movement.transfer = RowTransfer::automatic;
+    step.movement.dedup = Dedup::local;
+    const auto transfer = [&](int first) {
+      TablePlacement placement;
+      for (int k = 0; k < 4; ++k)
+        placement.shards.push_back({{k, workload.tables[0].rows, 4}, 0, workload.tables[0].dim, first + k});
+      const ShardsByColumns strips = shards_by_columns(placement);
+      const std::vector<const Shard*>& shards = strips.begin()->second;
+      return transfer_of(step, 0, shards, home_lookups(step, 0, shards, step.samples()),
+                         packing_of(step, 0, placement));
+    };
+    EXPECT_EQ(transfer(0), transfer(4)) << "seed " << seed;
+    sums += transfer(4) == RowTransfer::node_partials ? 1 : 0;
+  }
+  EXPECT_GT(sums, 0);
 }
 
 TEST(SearchState, options_are_sound_and_different) {

@@ -224,5 +224,31 @@ TEST(TorchrecPlanner, refuses_settings_that_mean_nothing) {
   EXPECT_TRUE(refused("torchrec:least_columns=0"));
 }
 
+/// Of two tables on two ranks, by hand from the estimates of their shards.
+TEST(TorchrecEstimate, of_a_plan_is_that_of_its_slowest_rank) {
+  const std::vector<Table> tables{{"a", 100, 128, {}}, {"b", 1000, 128, {}}};
+  const std::vector<Feature> features{{"f", 0}, {"g", 1, Pooling::sum, 3}};
+  PlanRequest request{.ranks = 2, .global_batch = 1024};
+  request.settings = {"torchrec", "", torchrec_settings};
+  const TorchrecStep step{.ranks = 2, .node_size = 2, .samples = 512};
+  const auto of_table = [&](TorchrecSharding sharding, std::size_t t) {
+    return torchrec_perf(sharding, tables[t], std::span(&features[t], 1), 128, step, usual_machine()).total();
+  };
+  const auto seconds = [&](std::vector<TablePlacement> placements) {
+    return torchrec_seconds({.name = "p", .ranks = 2, .tables = std::move(placements)}, tables, features, request);
+  };
+  const TablePlacement a0{.shards = {whole(tables[0], 0)}}, b0{.shards = {whole(tables[1], 0)}},
+      b1{.shards = {whole(tables[1], 1)}}, copies{.data_parallel = true, .shards = {}};
+  const TablePlacement b_rows{.shards = {{{0, 1000, 2}, 0, 128, 0}, {{1, 1000, 2}, 0, 128, 1}}};
+  const double a = of_table(TorchrecSharding::table_wise, 0), b = of_table(TorchrecSharding::table_wise, 1);
+  EXPECT_DOUBLE_EQ(seconds({a0, b0}).value(), a + b);
+  EXPECT_DOUBLE_EQ(seconds({a0, b1}).value(), std::max(a, b));
+  EXPECT_DOUBLE_EQ(seconds({a0, b_rows}).value(), a + of_table(TorchrecSharding::row_wise, 1));
+  EXPECT_DOUBLE_EQ(seconds({copies, b1}).value(), of_table(TorchrecSharding::data_parallel, 0) + b);
+  TablePlacement both_on_one = b_rows;
+  both_on_one.shards[1].rank = 0;
+  EXPECT_FALSE(seconds({a0, both_on_one}).has_value());
+}
+
 }  // namespace
 }  // namespace shardmark::placement

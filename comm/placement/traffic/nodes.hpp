@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <vector>
 
 namespace shardmark::placement {
@@ -33,6 +34,7 @@ class Nodes {
   }
 
   int count() const { return map_ ? static_cast<int>(map_->ranks_of.size()) : 0; }
+  int ranks() const { return map_ ? static_cast<int>(map_->node_of.size()) : 0; }
   int of(int rank) const { return map_->node_of[rank]; }
   const std::vector<int>& ranks_of(int node) const { return map_->ranks_of[node]; }
   /// Returns the rank of a node that has the local number of `rank` on its own node, modulo the ranks of the node.
@@ -55,18 +57,18 @@ class Nodes {
 
 /// Returns by node whether its ranks add their partial sums of some columns before these leave it
 /// (RowTransfer::node_partials): several of them hold a shard, and none two. holders: ranks of the shards.
-inline std::vector<bool> nodes_that_add(const Nodes& nodes, std::vector<int> holders) {
-  std::vector<int> held(static_cast<std::size_t>(nodes.count()));
-  std::vector<bool> twice(held.size());
-  if (held.empty()) return twice;
-  std::ranges::sort(holders);
-  for (std::size_t h = 0; h < holders.size(); ++h) {
-    const auto node = static_cast<std::size_t>(nodes.of(holders[h]));
+inline std::vector<bool> nodes_that_add(const Nodes& nodes, std::span<const int> holders) {
+  std::vector<bool> add(static_cast<std::size_t>(nodes.count()));
+  if (add.empty()) return add;
+  std::vector<int> held(add.size());
+  std::vector<bool> holds(static_cast<std::size_t>(nodes.ranks())), twice(add.size());
+  for (const int holder : holders) {
+    const auto node = static_cast<std::size_t>(nodes.of(holder));
     ++held[node];
-    if (h > 0 && holders[h] == holders[h - 1]) twice[node] = true;
+    if (holds[static_cast<std::size_t>(holder)]) twice[node] = true;
+    holds[static_cast<std::size_t>(holder)] = true;
   }
-  std::vector<bool> add;
-  for (std::size_t node = 0; node < held.size(); ++node) add.push_back(held[node] > 1 && !twice[node]);
+  for (std::size_t node = 0; node < add.size(); ++node) add[node] = held[node] > 1 && !twice[node];
   return add;
 }
 

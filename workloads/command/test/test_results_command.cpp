@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "reference/error.hpp"
@@ -132,6 +133,35 @@ TEST_F(ResultsCommand, what_people_see_is_emphasised_unless_they_set_no_color) {
 TEST_F(ResultsCommand, a_file_is_required) {
   EXPECT_THROW(printed({}), CLI::RequiredError);
   EXPECT_THROW(printed({"show"}), CLI::RequiredError);
+}
+
+/// HugeCTR's cost likes column_wise best, which took half as long again as the fastest of those that are made again.
+TEST_F(ResultsCommand, audit_rates_predictions_beside_those_of_other_planners) {
+  results::JsonLinesWriter writer(folder / "predicted.jsonl", results::sample_environment());
+  for (const auto& [plan, measured, predicted] : {std::tuple("table_wise", 10.0, 11.0),
+                                                  {"row_wise", 20.0, 18.0},
+                                                  {"column_wise", 15.0, 15.0},
+                                                  {"search", 5.0, 5.0}}) {
+    results::CaseRecord record = results::sample_case(plan, measured);
+    record.predicted_ms = predicted;
+    writer.append(results::to_json(record));
+  }
+  writer.close();
+  const std::string file = writer.file();
+  const std::string text = printed({"audit", file, "--hugectr_auto", "work=1000"});
+  EXPECT_NE(text.find("| workload | plans | ours: MAPE | ours: Spearman | ours: regret | TorchRec: MAPE |"), text.npos)
+      << text;
+  EXPECT_NE(text.find("| criteo-kaggle | 3 of 4 | 6.7 % | 1.00 | 0.0 % |"), text.npos) << text;
+  EXPECT_NE(text.find(" 50.0 % |\n| mean |"), text.npos) << text;
+  EXPECT_EQ(results::input_error([&] {
+              printed({"audit", file, "--torchrec", "hbn=1"});
+            }).substr(0, 18),
+            "unknown setting of");
+  EXPECT_EQ(results::input_error([&] {
+              printed({"audit", file_with("unpredicted.jsonl", 0)});
+            }),
+            (folder / "unpredicted.jsonl").string() +
+                ": no workload has two predicted plans that can be made again and that TorchRec and HugeCTR price");
 }
 
 }  // namespace
