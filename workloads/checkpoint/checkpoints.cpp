@@ -218,6 +218,7 @@ void Checkpoints::begin(DenseModel& dense) {
     }
     if (options_.save_mode == SaveMode::behind) save.tables.keep_rows();
     save.held.emplace(save.tables, dense, state_vectors());
+    if (removal_.valid()) removal_.get();
     if (comm_.rank() == 0) datasets::remove_old_checkpoints(options_.save, kept_checkpoints);
   });
   save.manifest.step = save.tables.steps();
@@ -268,7 +269,8 @@ void Checkpoints::go_on_by_part() {
   } else {
     const std::string checksum = saving.whole();
     comm::agree(comm_, [&] {
-      if (comm_.rank() == 0) datasets::remove_old_checkpoints(options_.save, kept_checkpoints);
+      if (comm_.rank() == 0)
+        removal_ = std::async(std::launch::async, datasets::remove_old_checkpoints, options_.save, kept_checkpoints);
     });
     if (touched_) parent_ = datasets::SavedParent{saving.step(), checksum};
     save.whole = true;
@@ -280,8 +282,7 @@ void Checkpoints::go_on() {
   saving(Waiting::steps, [&] {
     Begun& save = *begun_;
     if (waits_for_threads()) return save.pacing.rest();
-    for (std::int64_t parts = save.pacing.parts(comm_); parts > 0 && !save.whole && !waits_for_threads(); --parts)
-      go_on_by_part();
+    while (!save.whole && !waits_for_threads() && save.pacing.goes_on(comm_)) go_on_by_part();
   });
 }
 
@@ -292,7 +293,12 @@ void Checkpoints::complete(Waiting waiting) {
   });
 }
 
-void Checkpoints::finish() { complete(Waiting::end); }
+void Checkpoints::finish() {
+  complete(Waiting::end);
+  comm::agree(comm_, [&] {
+    if (removal_.valid()) removal_.get();
+  });
+}
 
 void Checkpoints::account() {
   const Saving& saving = *begun_->saving;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -108,6 +109,7 @@ class Checkpoints {
   std::optional<TouchedRows> touched_;           ///< where rows that were touched are saved
   std::optional<datasets::SavedParent> parent_;  ///< the latest checkpoint that was saved here
   std::int64_t changed_bytes_ = 0;               ///< of the checkpoints since the one with all rows
+  std::future<void> removal_;                    ///< of older checkpoints: large files take as long as several steps
   CheckpointCosts saved_, restored_;
   double took_at_ = 0.0;  ///< when the latest step, or the begin of a save behind it, had ended
 };

@@ -38,10 +38,8 @@ void Pacing::did(double seconds) {
 
 void Pacing::rest() { credit_ = std::min(credit_, 0.0); }
 
-std::int64_t Pacing::parts(const comm::Communicator& comm) const {
-  const double affordable = of_part_ > 0.0 ? credit_ / of_part_ : 1.0;
-  return comm::all_reduce(comm, comm.rank() == 0 ? static_cast<std::int64_t>(std::max(affordable, 0.0)) : 0,
-                          comm::Reduce::max);
+bool Pacing::goes_on(const comm::Communicator& comm) const {
+  return comm::all_reduce(comm, comm.rank() == 0 && credit_ >= of_part_ ? 1 : 0, comm::Reduce::max) == 1;
 }
 
 }  // namespace shardmark::workloads

@@ -34,8 +34,8 @@ class Pacing {
   void did(double seconds);
   /// Forgets the time of steps that had nothing to be done between them.
   void rest();
-  /// Returns how many parts as long as the latest one the save may do now. Rank 0 decides. Collective.
-  std::int64_t parts(const comm::Communicator& comm) const;
+  /// Returns whether the save may do a part as long as the latest one now. Rank 0 decides. Collective.
+  bool goes_on(const comm::Communicator& comm) const;
 
   double waited() const { return waited_; }    ///< seconds in which steps waited
   double longest() const { return longest_; }  ///< of the times that steps waited
