@@ -33,6 +33,7 @@ std::vector<StorageChoice>& mutable_storages() {
        bytes_of_values,
        true,
        false,
+       true,
        true},
   };
   return all;

@@ -26,7 +26,8 @@ class KeyFilter {
   void put(const Exec& exec, ConstArray<Exec, std::int64_t> keys, ConstArray<Exec, RowUse> counts);
   void forget(const Exec& exec, ConstArray<Exec, std::int64_t> keys);
 
-  /// Returns the counters of bloom.
+  /// Return whether there are counters of bloom, and these.
+  bool has_shared() const { return shared_.has_value(); }
   const SharedCounters<Exec>& shared() const { return *shared_; }
   SharedCounters<Exec>& shared() { return *shared_; }
 

@@ -176,13 +176,12 @@ void SharedCounters<Exec>::count(const Exec& exec, std::int64_t step, const Uniq
 }
 
 template <class Exec>
-std::vector<std::int64_t> SharedCounters<Exec>::changed_lines(std::int64_t since) const {
+std::vector<std::int64_t> SharedCounters<Exec>::begun_lines() const {
   const auto buckets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), arrays_.buckets);
   const auto layers = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), arrays_.layers);
   const BloomShape& shape = arrays_.shape;
   std::vector<std::int64_t> numbers;
   for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket) {
-    if (buckets(bucket).last <= since) continue;
     for (std::int64_t layer = 0; layer < buckets(bucket).layers; ++layer) {
       if (layers(layer * key_buckets + bucket).lines == nullptr) continue;
       for (std::int64_t line = shape.begin(bucket, layer); line < shape.end(bucket, layer); ++line)
@@ -262,7 +261,7 @@ void SharedCounters<Exec>::write_lines(const Exec& exec, const std::vector<std::
   template void SharedCounters<Exec>::count(const Exec&, std::int64_t, const UniqueRows<Exec>&,             \
                                             ConstArray<Exec, std::int64_t>, ConstArray<Exec, std::int64_t>, \
                                             Array<Exec, std::int64_t>);                                     \
-  template std::vector<std::int64_t> SharedCounters<Exec>::changed_lines(std::int64_t) const;               \
+  template std::vector<std::int64_t> SharedCounters<Exec>::begun_lines() const;                             \
   template void SharedCounters<Exec>::read_lines(const Exec&, ConstArray<Exec, std::int64_t>,               \
                                                  Array<Exec, CounterLine>) const;                           \
   template void SharedCounters<Exec>::write_lines(const Exec&, const std::vector<std::int64_t>&,            \

@@ -62,12 +62,13 @@ class SharedCounters {
   void count(const Exec& exec, std::int64_t step, const UniqueRows<Exec>& absent, ConstArray<Exec, std::int64_t> keys,
              ConstArray<Exec, std::int64_t> uses, Array<Exec, std::int64_t> slots);
 
-  /// These are for checkpoints, and go by BloomShape::line_number. changed_lines() lists the lines of the buckets that
-  /// counted keys after a step, ascending: all where it is 0. write_lines() begins the layers that its lines are of.
-  /// numbers: ascending. They wait for the device.
-  std::vector<std::int64_t> changed_lines(std::int64_t since) const;
+  /// These are for checkpoints, and go by BloomShape::line_number. begun_lines() lists the lines that buckets have,
+  /// ascending. write_lines() begins the layers that its lines are of. numbers: ascending. They wait for the device.
+  std::vector<std::int64_t> begun_lines() const;
   void read_lines(const Exec& exec, ConstArray<Exec, std::int64_t> numbers, Array<Exec, CounterLine> to) const;
   void write_lines(const Exec& exec, const std::vector<std::int64_t>& numbers, ConstArray<Exec, CounterLine> from);
+
+  ConstArray<Exec, CountedBucket> buckets() const { return arrays_.buckets; }  ///< [key_buckets]
 
   /// Returns the bytes of its arrays, workspace left out.
   std::int64_t bytes() const;

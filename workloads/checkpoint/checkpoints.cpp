@@ -12,6 +12,7 @@
 #include "comm/collectives.hpp"
 #include "reference/sort_distinct.hpp"
 #include "reference/storage.hpp"
+#include "workloads/checkpoint/key_lists.hpp"
 #include "workloads/checkpoint/run_facts.hpp"
 #include "workloads/checkpoint/saving.hpp"
 
@@ -21,9 +22,6 @@ namespace {
 using datasets::SavedRange;
 
 constexpr std::size_t kept_checkpoints = 2;
-
-/// This is the share of the time of steps that a save behind them may take from them.
-constexpr double share_behind = 0.1;
 
 /// Returns the rounds of a restore. Keys that leave come before others, for which they make room.
 std::vector<std::vector<SavedRange>> restored_rounds(const SavedLayout& layout, int ranks) {
@@ -51,53 +49,6 @@ FileSteps killing_at(std::int64_t at) {
 
 std::string percent(std::size_t done, std::size_t all) { return fmt::format("{} %", 100 * done / all); }
 
-/// Calls visit(shard number, store) for the shards of this rank whose rows come and go.
-template <class Visit>
-void for_each_keyed_shard(const ShardedTables& tables, const Visit& visit) {
-  const ShardLayout& layout = tables.layout();
-  for (std::int64_t s = 0; s < std::ssize(layout.shards); ++s)
-    if (storage_of(tables.tables()[layout.shards[s].table]).comes_and_goes) visit(s, tables.store_of(s));
-}
-
-/// Calls visit(cells, store) for the shards of this rank that give what lies beside columns of an array of keys.
-template <class Visit>
-void for_each_first_holder(const ShardedTables& tables, const ArrayLayout& layout, const Visit& visit) {
-  for (const HeldCells& cells : layout.holders)
-    if (cells.rank == tables.layout().rank && !cells.repeats) visit(cells, tables.store_of(cells.shard));
-}
-
-/// Sets how many rows each array has whose rows come and go. Collective.
-void count_keys(const comm::Communicator& comm, const ShardedTables& tables, SavedLayout& layout) {
-  std::vector<std::int64_t> counts(layout.arrays.size());
-  for (std::size_t a = 0; a < counts.size(); ++a)
-    if (const auto part = layout.layouts[a].keyed)
-      for_each_first_holder(tables, layout.layouts[a], [&](const HeldCells& cells, const Store& store) {
-        counts[a] += store.saved_count(cells.shard, *part);
-      });
-  comm::all_reduce(comm, std::span(counts), comm::Reduce::sum);
-  for (std::size_t a = 0; a < counts.size(); ++a)
-    if (layout.layouts[a].keyed) layout.arrays[a].rows = counts[a];
-}
-
-/// Lists the keys of all ranks that have changed after a step, by array whose rows come and go. Collective.
-void list_keys(const comm::Communicator& comm, const ShardedTables& tables, const SavedLayout& layout,
-               std::int64_t since, std::vector<std::optional<std::vector<std::int64_t>>>& rows) {
-  for (std::size_t a = 0; a < rows.size(); ++a) {
-    const auto part = layout.layouts[a].keyed;
-    if (!part) continue;
-    std::vector<std::int64_t> own, ends{0};
-    for_each_first_holder(tables, layout.layouts[a], [&](const HeldCells& cells, const Store& store) {
-      const auto keys = store.saved_keys(cells.shard, *part, since);
-      own.insert(own.end(), keys.begin(), keys.end());
-      ends.push_back(std::ssize(own));
-    });
-    merge_distinct(own, std::move(ends));
-    auto all = comm::all_gather(comm, std::span<const std::int64_t>(own));
-    merge_distinct(all.values, std::move(all.offsets));
-    rows[a] = std::move(all.values);
-  }
-}
-
 }  // namespace
 
 /// Measures one save or restore from its begin on all ranks.
@@ -119,18 +70,20 @@ class Checkpoints::CostsWatch {
   double begin_ = 0.0;
 };
 
-/// Is a save that has begun.
+/// Is a save that has begun. Its rows are those of the step at which it did.
 struct Checkpoints::Begun {
   CostsWatch watch;
   ShardedTables& tables;
   std::string folder;
-  std::optional<Saving> saving = {};
-  double waited = 0.0;    ///< seconds in which steps waited for it, until they went on last
-  double longest = 0.0;   ///< of the times that they waited
-  double entered = 0.0;   ///< when they began to wait
-  double credit = 0.0;    ///< seconds that it may take next; rank 0 decides
-  double of_round = 0.0;  ///< seconds of the latest round
-  double left_at = 0.0;   ///< when the calling steps went on
+  Pacing pacing = {};
+  SavedLayout all = {};                              ///< of all rows
+  std::optional<datasets::SavedParent> parent = {};  ///< where it may have changes alone
+  ListedRows touched = {};                           ///< then, of arrays whose rows do not come and go
+  datasets::Manifest manifest = {};
+  std::optional<HeldRows> held = {};
+  std::optional<KeyLists> keys = {};
+  std::optional<Saving> saving = {};  ///< when it is known which rows it has
+  bool whole = false;
 };
 
 Checkpoints::Checkpoints(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
@@ -153,7 +106,11 @@ std::int64_t Checkpoints::state_vectors() const {
 
 void Checkpoints::took(const StepInput& input) {
   if (touched_) touched_->add(input);
+  StepTimes& of_steps = begun_ ? saved_.behind : saved_.between;
   if (begun_) go_on();
+  const double now = MPI_Wtime();
+  if (took_at_ > 0.0) of_steps.add(now - took_at_);
+  took_at_ = now;
 }
 
 std::int64_t Checkpoints::restore(ShardedTables& tables, DenseModel& dense) {
@@ -180,6 +137,7 @@ std::int64_t Checkpoints::restore(ShardedTables& tables, DenseModel& dense) {
   held.complete(latest.step);
   tables.resume({.number = latest.step, .seed = options_.row_values().seed});
   restored_.add(watch.end(costs.bytes, costs.sent));
+  restored_.waited = restored_.seconds;
   return latest.step;
 }
 
@@ -214,8 +172,8 @@ std::pair<std::int64_t, std::int64_t> Checkpoints::restore_one(const datasets::C
 }
 
 template <class Work>
-void Checkpoints::saving(const Work& work) {
-  begun_->entered = MPI_Wtime();
+void Checkpoints::saving(Waiting waiting, const Work& work) {
+  begun_->pacing.enter();
   try {
     work();
   } catch (const comm::Agreed&) {  // on all ranks, whose files beside their targets are gone
@@ -228,119 +186,132 @@ void Checkpoints::saving(const Work& work) {
       }
     throw;
   }
-  if (!begun_) return;
-  begun_->left_at = MPI_Wtime();
-  begun_->waited += begun_->left_at - begun_->entered;
-  begun_->longest = std::max(begun_->longest, begun_->left_at - begun_->entered);
+  begun_->pacing.leave(waiting);
+  if (begun_->whole) account();
 }
 
 void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
-  finish();
+  complete(Waiting::steps);
   begun_.reset(new Begun{CostsWatch(comm_), tables, datasets::step_folder(options_.save, tables.steps())});
-  saving([&] { begin(tables, dense); });
-  if (options_.save_mode == SaveMode::stop) finish();
+  saving(Waiting::steps, [&] {
+    begin(dense);
+    while (options_.save_mode == SaveMode::stop && !begun_->whole) go_on_by_part();
+  });
+  took_at_ = MPI_Wtime();
 }
 
-void Checkpoints::begin(ShardedTables& tables, DenseModel& dense) {
-  SavedLayout layout = comm::agree(comm_, [&] { return layout_of(tables, dense); });
-  count_keys(comm_, tables, layout);
-  std::vector<std::optional<std::vector<std::int64_t>>> all(layout.arrays.size());
-  std::optional<datasets::SavedParent> parent;
-  if (touched_ && parent_) {
-    auto rows = touched_->rows(comm_, layout);
-    list_keys(comm_, tables, layout, parent_->step, rows);
-    SavedLayout changes = layout.of_rows(std::move(rows));
-    if (const std::int64_t bytes = changed_bytes_ + datasets::bytes_of(changes.arrays);
-        bytes < datasets::bytes_of(layout.arrays)) {
-      changed_bytes_ = bytes;
-      parent = parent_;
-      layout = std::move(changes);
-    }
-  }
-  if (!parent) {
-    changed_bytes_ = 0;
-    list_keys(comm_, tables, layout, 0, all);
-    layout = layout.of_rows(std::move(all));
-  }
-  if (touched_) touched_->clear();
+void Checkpoints::begin(DenseModel& dense) {
+  Begun& save = *begun_;
   comm::agree(comm_, [&] {
-    if (options_.save_mode == SaveMode::behind) tables.keep_rows();
+    save.all = layout_of(save.tables, dense);
+    for_each_keyed_shard(save.tables, [](std::int64_t shard, Store& store) { store.keep_keys(shard); });
+  });
+  count_keys(comm_, save.tables, save.all);
+  if (touched_ && parent_) {
+    save.parent = parent_;
+    save.touched = touched_->rows(comm_, save.all);
+  }
+  comm::agree(comm_, [&] {
+    if (touched_) {
+      touched_->clear();
+      for_each_keyed_shard(save.tables, [](std::int64_t shard, Store& store) { store.note_evicted(shard); });
+    }
+    if (options_.save_mode == SaveMode::behind) save.tables.keep_rows();
+    save.held.emplace(save.tables, dense, state_vectors());
+    if (removal_.valid()) removal_.get();
     if (comm_.rank() == 0) datasets::remove_old_checkpoints(options_.save, kept_checkpoints);
   });
-  datasets::Manifest manifest{.step = tables.steps(),
-                              .parent = parent,
-                              .run = run_facts(options_, plan_, tables.steps()),
-                              .arrays = {},
-                              .parts = {},
-                              .xxh64 = ""};
-  begun_->saving.emplace(comm_, begun_->folder, std::move(manifest), std::move(layout),
-                         HeldRows(tables, dense, state_vectors()), before_);
+  save.manifest.step = save.tables.steps();
+  save.manifest.run = run_facts(options_, plan_, save.tables.steps());
+  list_keys();
 }
 
-void Checkpoints::round() {
-  Saving& saving = *begun_->saving;
-  if (status_)
-    status_(fmt::format("saving step {}: {}", saving.step(), percent(saving.rounds_done(), saving.rounds())));
+void Checkpoints::list_keys() {
+  Begun& save = *begun_;
+  save.keys.emplace(comm_, save.tables, save.all, save.parent ? save.parent->step : 0);
+  if (save.keys->are_whole()) lay_out();
+}
+
+void Checkpoints::lay_out() {
+  Begun& save = *begun_;
+  ListedRows rows = save.keys->take();
+  for (std::size_t a = 0; save.parent && a < rows.size(); ++a)
+    if (save.touched[a]) rows[a] = std::move(save.touched[a]);
+  SavedLayout layout = save.all.of_rows(std::move(rows));
+  const std::int64_t changed = save.parent ? changed_bytes_ + datasets::bytes_of(layout.arrays) : 0;
+  if (save.parent && changed >= datasets::bytes_of(save.all.arrays)) {
+    save.parent.reset();
+    return list_keys();
+  }
+  changed_bytes_ = changed;
+  save.manifest.parent = save.parent;
+  save.saving.emplace(comm_, save.folder, std::move(save.manifest), std::move(layout), std::move(*save.held), before_);
+}
+
+bool Checkpoints::waits_for_threads() const {
+  const Begun& save = *begun_;
+  return save.saving ? save.saving->is_closed() && !save.saving->on_disk() : save.keys->wait();
+}
+
+void Checkpoints::go_on_by_part() {
+  Begun& save = *begun_;
   const double begin = MPI_Wtime();
-  saving.round();
-  begun_->of_round = MPI_Wtime() - begin;
-  begun_->credit -= begun_->of_round;
-}
-
-void Checkpoints::close() {
-  begun_->saving->close();
-  begun_->tables.let_go();
+  if (!save.saving) {
+    save.keys->go_on();
+    if (save.keys->are_whole()) lay_out();
+  } else if (Saving& saving = *save.saving; saving.rounds_done() < saving.rounds()) {
+    if (status_)
+      status_(fmt::format("saving step {}: {}", saving.step(), percent(saving.rounds_done(), saving.rounds())));
+    saving.round();
+  } else if (!saving.is_closed()) {
+    saving.close();
+    save.tables.let_go();
+  } else {
+    const std::string checksum = saving.whole();
+    comm::agree(comm_, [&] {
+      if (comm_.rank() == 0)
+        removal_ = std::async(std::launch::async, datasets::remove_old_checkpoints, options_.save, kept_checkpoints);
+    });
+    if (touched_) parent_ = datasets::SavedParent{saving.step(), checksum};
+    save.whole = true;
+  }
+  save.pacing.did(MPI_Wtime() - begin);
 }
 
 void Checkpoints::go_on() {
-  Saving& all = *begun_->saving;
-  begun_->credit += share_behind * (MPI_Wtime() - begun_->left_at);
-  saving([&] {
-    if (all.rounds_done() < all.rounds()) {
-      const double affordable = begun_->of_round > 0.0 ? begun_->credit / begun_->of_round : 1.0;
-      auto rounds = comm_.rank() == 0 ? static_cast<std::int64_t>(std::max(affordable, 0.0)) : 0;
-      rounds = comm::all_reduce(comm_, rounds, comm::Reduce::max);
-      for (; rounds > 0 && all.rounds_done() < all.rounds(); --rounds) round();
-    } else if (!all.is_closed()) {
-      close();
-    } else if (all.on_disk()) {
-      complete();
-    }
+  saving(Waiting::steps, [&] {
+    Begun& save = *begun_;
+    if (waits_for_threads()) return save.pacing.rest();
+    while (!save.whole && !waits_for_threads() && save.pacing.goes_on(comm_)) go_on_by_part();
+  });
+}
+
+void Checkpoints::complete(Waiting waiting) {
+  if (!begun_) return;
+  saving(waiting, [&] {
+    while (!begun_->whole) go_on_by_part();
   });
 }
 
 void Checkpoints::finish() {
-  if (!begun_) return;
-  Saving& all = *begun_->saving;
-  saving([&] {
-    while (all.rounds_done() < all.rounds()) round();
-    if (!all.is_closed()) close();
-    complete();
+  complete(Waiting::end);
+  comm::agree(comm_, [&] {
+    if (removal_.valid()) removal_.get();
   });
 }
 
-void Checkpoints::complete() {
-  Saving& saving = *begun_->saving;
-  const std::string checksum = saving.whole();
-  comm::agree(comm_, [&] {
-    if (comm_.rank() == 0) datasets::remove_old_checkpoints(options_.save, kept_checkpoints);
-  });
-  if (touched_) {
-    for_each_keyed_shard(begun_->tables, [](std::int64_t shard, Store& store) { store.note_evicted(shard); });
-    parent_ = datasets::SavedParent{saving.step(), checksum};
-  }
+void Checkpoints::account() {
+  const Saving& saving = *begun_->saving;
+  const Pacing& pacing = begun_->pacing;
   CheckpointCosts costs = begun_->watch.end(saving.bytes(), saving.sent());
-  const double now = MPI_Wtime() - begun_->entered;
-  costs.waited = comm::all_reduce(comm_, begun_->waited + now, comm::Reduce::max);
-  costs.longest = options_.save_mode == SaveMode::stop
-                      ? costs.waited
-                      : comm::all_reduce(comm_, std::max(begun_->longest, now), comm::Reduce::max);
+  costs.waited = comm::all_reduce(comm_, pacing.waited(), comm::Reduce::max);
+  costs.longest = comm::all_reduce(comm_, pacing.longest(), comm::Reduce::max);
+  costs.ended = comm::all_reduce(comm_, pacing.ended(), comm::Reduce::max);
   saved_.add(costs);
   if (status_) {
     status_("");
     if (comm_.rank() == 0)
-      fmt::print(stderr, "checkpoint: {} ({:.2f} s, {:.2f} GB/s)\n", begun_->folder, costs.seconds,
-                 1e-9 * static_cast<double>(costs.bytes) / costs.seconds);
+      fmt::print(stderr, "checkpoint: {} ({:.2f} s, {:.2f} GB/s)\n", begun_->folder, costs.seconds, costs.gb_per_s());
   }
   begun_.reset();
 }

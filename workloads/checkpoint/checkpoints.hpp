@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "comm/communicator.hpp"
 #include "datasets/checkpoint/parts.hpp"
 #include "workloads/cases/options.hpp"
+#include "workloads/checkpoint/pacing.hpp"
 #include "workloads/checkpoint/row_pieces.hpp"
 #include "workloads/checkpoint/touched_rows.hpp"
 #include "workloads/step/dense/dense_model.hpp"
@@ -21,8 +23,11 @@ namespace shardmark::workloads {
 struct CheckpointCosts {
   std::int64_t times = 0;
   double seconds = 0.0;    ///< of the slowest rank, its waiting for others and for the disk included
-  double waited = 0.0;     ///< seconds of these in which training waited: all, or less of saves behind it
-  double longest = 0.0;    ///< seconds for which training waited at one time
+  double waited = 0.0;     ///< seconds of these in which steps waited: all, or less of saves behind them
+  double longest = 0.0;    ///< seconds for which steps waited at one time
+  double ended = 0.0;      ///< seconds in which the end of the run waited for a save behind it
+  StepTimes behind = {};   ///< of steps while saves went on, with what these took from them
+  StepTimes between = {};  ///< of the other steps but the first
   std::int64_t bytes = 0;  ///< of rows
   std::int64_t sent = 0;   ///< bytes from rank to rank, for rows to come into the order of blocks, or out of it
 
@@ -31,9 +36,12 @@ struct CheckpointCosts {
     seconds += more.seconds;
     waited += more.waited;
     longest = std::max(longest, more.longest);
+    ended += more.ended;
     bytes += more.bytes;
     sent += more.sent;
   }
+  /// Returns 10^9 bytes by the seconds in which nothing else was done.
+  double gb_per_s() const { return 1e-9 * static_cast<double>(bytes) / (waited + ended); }
 };
 
 /// Saves the tables and the dense model of a case, and restores them, on any number of ranks under any plan that can
@@ -72,16 +80,20 @@ class Checkpoints {
  private:
   SavedLayout layout_of(const ShardedTables& tables, const DenseModel& dense) const;
   std::int64_t state_vectors() const;  ///< of the dense model
-  // A save: begin, rounds of rows, the end of its parts, and when these are on the disk its completion.
-  void begin(ShardedTables& tables, DenseModel& dense);
-  void round();
-  void close();
-  void complete();
-  /// Does a part of a save behind the steps, as much as there is time for.
+  // A save: its begin, at which rows and keys are kept as they are; lists of keys, which say what arrays it has; rounds
+  // of rows; the end of its files, and when these are on the disk its manifest. Then it is accounted for.
+  void begin(DenseModel& dense);
+  void list_keys();
+  void lay_out();
+  void go_on_by_part();
+  bool waits_for_threads() const;
+  void account();
+  /// Does some of a save behind the steps, as much as there is time for; and all that is left.
   void go_on();
+  void complete(Waiting waiting);
   /// Does some of a save; where that fails on all ranks, what was written of it is removed.
   template <class Work>
-  void saving(const Work& work);
+  void saving(Waiting waiting, const Work& work);
   /// Restores the rows that one checkpoint has; returns their bytes and those that this rank sent.
   std::pair<std::int64_t, std::int64_t> restore_one(const datasets::CheckpointReader& reader, const SavedLayout& all,
                                                     HeldRows& held) const;
@@ -97,7 +109,9 @@ class Checkpoints {
   std::optional<TouchedRows> touched_;           ///< where rows that were touched are saved
   std::optional<datasets::SavedParent> parent_;  ///< the latest checkpoint that was saved here
   std::int64_t changed_bytes_ = 0;               ///< of the checkpoints since the one with all rows
+  std::future<void> removal_;                    ///< of older checkpoints: large files take as long as several steps
   CheckpointCosts saved_, restored_;
+  double took_at_ = 0.0;  ///< when the latest step, or the begin of a save behind it, had ended
 };
 
 }  // namespace shardmark::workloads

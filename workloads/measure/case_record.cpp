@@ -46,11 +46,16 @@ void record_costs(const char* field, const CheckpointCosts& costs, results::Case
   record.details[field] = {{"times", costs.times},
                            {"seconds", rounded(costs.seconds)},
                            {"bytes", costs.bytes},
-                           {"gb_per_s", rounded(1e-9 * static_cast<double>(costs.bytes) / costs.seconds)},
+                           {"gb_per_s", rounded(costs.gb_per_s())},
                            {"sent_bytes", costs.sent}};
-  if (costs.waited == 0.0) return;  // of restores: nothing goes on meanwhile
-  record.details[field]["waited_seconds"] = rounded(costs.waited);
-  record.details[field]["longest_wait_seconds"] = rounded(costs.longest);
+  if (costs.longest == 0.0) return;  // of restores: nothing goes on meanwhile
+  auto& details = record.details[field];
+  details["waited_seconds"] = rounded(costs.waited);
+  details["longest_wait_seconds"] = rounded(costs.longest);
+  details["end_wait_seconds"] = rounded(costs.ended);
+  details["steps_behind"] = costs.behind.steps;
+  details["step_ms_behind"] = rounded(costs.behind.mean_ms());
+  details["step_ms_between"] = rounded(costs.between.mean_ms());
 }
 
 /// Adds the published time of a lookup, and the rate by the published accounting, to what is told of tensor trains.

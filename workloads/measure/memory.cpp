@@ -37,13 +37,22 @@ namespace {
 using placement::Movement, placement::Plan, placement::RowTransfer, placement::Shard, placement::ShardCounts,
     placement::TablePlacement;
 
-/// Returns the most bytes that a rank keeps for a save behind the steps: copies of all of its rows (KeptRows).
-double kept_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
-  double bytes = table_bytes(plan, tables)[static_cast<std::size_t>(rank)];
+/// Returns the most bytes that a rank has for a save: where rows come and go their keys with what lies beside them
+/// (KeptKeys), and lists of those of all ranks (KeyLists); and behind steps copies of all of its rows (KeptRows).
+double saved_bytes(const RunOptions& options, const Plan& plan, int rank) {
+  if (options.save.empty()) return 0.0;
+  const std::vector<Table>& tables = options.workload.tables;
+  const bool behind = options.save_mode == SaveMode::behind;
+  double bytes = behind ? table_bytes(plan, tables)[static_cast<std::size_t>(rank)] : 0.0;
   for (std::size_t t = 0; t < tables.size(); ++t) {
-    std::int64_t rows = has_replicas(plan.tables[t]) ? replicated_rows(plan.tables[t], tables[t]).count() : 0;
-    for (const Shard& shard : plan.tables[t].shards) rows += shard.rank == rank ? shard.rows.count() : 0;
-    bytes += static_cast<double>(sizeof(std::uint32_t)) * static_cast<double>(rows);
+    const Table& table = tables[t];
+    std::int64_t rows = has_replicas(plan.tables[t]) ? replicated_rows(plan.tables[t], table).count() : 0;
+    for (const Shard& shard : plan.tables[t].shards)
+      if (shard.rank == rank) rows += placement::HeldRows(shard.rows, table, static_cast<std::int64_t>(t)).most_rows();
+    if (behind) bytes += static_cast<double>(sizeof(std::uint32_t)) * static_cast<double>(rows);
+    if (!storage_of(table).comes_and_goes) continue;
+    constexpr double list = 16.0;  // bytes of a key of any rank
+    bytes += maker_of(table).bytes_beside(table, rows, 0) + list * static_cast<double>(table.most_rows());
   }
   return bytes;
 }
@@ -379,11 +388,10 @@ NeededMemory memory_needed(const comm::Communicator& comm, const Plan& plan, con
   const std::int64_t batches = most_batches(options, bytes_of_batch(outputs / 4, ids));
   const double read = options.data.reading == DataReading::steps ? flights * bytes_of_batch(outputs / 4, ids) : 0.0;
   const NeededMemory dense = dense_bytes(options, plan.ranks, samples);
-  const bool keeps_rows = !options.save.empty() && options.save_mode == SaveMode::behind;
-  const double kept = keeps_rows ? kept_bytes(plan, workload.tables, comm.rank()) : 0.0;
   return {.arrays = table_bytes(plan, workload.tables)[comm.rank()] + largest_case + read +
                     input_bytes(options, {batches, samples, outputs, ids}) + dense.arrays,
-          .host = reference_bytes(options, batches, samples, versions) + dense.host + kept};
+          .host = reference_bytes(options, batches, samples, versions) + dense.host +
+                  saved_bytes(options, plan, comm.rank())};
 }
 
 namespace {

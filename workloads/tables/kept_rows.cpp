@@ -29,6 +29,7 @@ void KeptRows::make_room(std::int64_t copies) {
 }
 
 void KeptRows::keep(std::int64_t row) {
+  if (row >= rows_.rows) return;
   std::uint32_t& slot = slots_[static_cast<std::size_t>(row)];
   if (slot != unchanged) return;
   const std::int64_t number = used_.fetch_add(1, std::memory_order_relaxed);
@@ -40,21 +41,16 @@ void KeptRows::keep(std::int64_t row) {
   if (floats > 0) std::memcpy(copy + values, rows_.state + static_cast<std::size_t>(row) * floats, 4 * floats);
 }
 
-StoredRows KeptRows::read_range(std::int64_t first, std::int64_t count) {
-  StoredRows stored = rows_.read_range(first, count);
-  const auto values = static_cast<std::size_t>(rows_.value_bytes()),
-             floats = static_cast<std::size_t>(rows_.state_size());
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::uint32_t& slot = slots_[static_cast<std::size_t>(first + i)];
-    const auto at = static_cast<std::size_t>(i);
-    if (slot >= first_copy) {
-      const std::byte* const copy = copy_at(slot - first_copy);
-      std::memcpy(stored.values.data() + at * values, copy, values);
-      if (floats > 0) std::memcpy(stored.state.data() + at * floats, copy + values, 4 * floats);
-    }
-    slot = was_read;
+void KeptRows::put_back(std::int64_t row, std::int64_t at, StoredRows& read) {
+  std::uint32_t& slot = slots_[static_cast<std::size_t>(row)];
+  if (slot >= first_copy) {
+    const std::byte* const copy = copy_at(slot - first_copy);
+    const auto i = static_cast<std::size_t>(at), values = static_cast<std::size_t>(rows_.value_bytes()),
+               floats = static_cast<std::size_t>(rows_.state_size());
+    std::memcpy(read.values.data() + i * values, copy, values);
+    if (floats > 0) std::memcpy(read.state.data() + i * floats, copy + values, 4 * floats);
   }
-  return stored;
+  slot = was_read;
 }
 
 }  // namespace shardmark::workloads

@@ -17,17 +17,21 @@ class KeptRows {
  public:
   explicit KeptRows(const RowArrays& rows);
 
-  /// Copies those of some rows that are neither copied nor read: rows that are updated next. row_of(i): of i in [0, n),
-  /// a local row; the rows are distinct.
+  /// Copies those of some rows that are neither copied nor read: rows that are written next. row_of(i): of i in [0, n),
+  /// its place; the places are distinct, and those behind the array are left out.
   template <class RowOf>
-  void before_update(std::int64_t n, const RowOf& row_of) {
+  void before_write(std::int64_t n, const RowOf& row_of) {
     make_room(used_ + n);
     Kokkos::parallel_for("shardmark::keep_rows", Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, n),
                          [&](std::int64_t i) { keep(row_of(i)); });
   }
 
-  /// Returns rows as they were, which are kept no longer: each is read once.
-  StoredRows read_range(std::int64_t first, std::int64_t count);
+  /// Makes rows that were read of the array what they were, and keeps them no longer: each is read once. row_of(i): of
+  /// i in [0, n), its place.
+  template <class RowOf>
+  void put_back(std::int64_t n, const RowOf& row_of, StoredRows& read) {
+    for (std::int64_t i = 0; i < n; ++i) put_back(row_of(i), i, read);
+  }
 
  private:
   /// Says of a row that it is as it was, that it has been read, or, from first_copy on, where its copy lies.
@@ -38,6 +42,7 @@ class KeptRows {
 
   void make_room(std::int64_t copies);
   void keep(std::int64_t row);
+  void put_back(std::int64_t row, std::int64_t at, StoredRows& read);
   std::byte* copy_at(std::int64_t number) const {
     return chunks_[static_cast<std::size_t>(number / chunk_rows)].get() + number % chunk_rows * row_bytes();
   }

@@ -99,11 +99,11 @@ class RowStore::RowUpdates : public Store::Updates {
         return kernels::first_at_least(unique.count(), key, [&](std::int64_t u) { return unique.key(u); });
       };
       for (std::size_t i = 0; i < keyed_.size(); ++i) {
-        KeptRows* const kept = store_.kept_[static_cast<std::size_t>(keyed_[i].shard)].get();
+        KeptRows* const kept = store_.kept_rows(keyed_[i].shard);
         if (kept == nullptr) continue;
         const std::int64_t begin = first_of(keyed_[i].first_key),
                            end = i + 1 < keyed_.size() ? first_of(keyed_[i + 1].first_key) : unique.count();
-        kept->before_update(end - begin, [&](std::int64_t u) { return unique.key(begin + u) - keyed_[i].first_key; });
+        kept->before_write(end - begin, [&](std::int64_t u) { return unique.key(begin + u) - keyed_[i].first_key; });
       }
     }
   }
@@ -121,7 +121,11 @@ std::unique_ptr<Store::Updates> RowStore::updates(const std::vector<KeyedShard>&
 
 void RowStore::keep_rows() {
   kept_.resize(at_.size());
-  for (const std::int64_t s : shards_) kept_[static_cast<std::size_t>(s)] = std::make_unique<KeptRows>(arrays(s));
+  for (const std::int64_t s : shards_) {
+    RowArrays rows = arrays(s);
+    rows.rows = rows_to_keep(s);
+    kept_[static_cast<std::size_t>(s)] = std::make_unique<KeptRows>(rows);
+  }
 }
 
 RowArrays RowStore::arrays(std::int64_t s) const {

@@ -24,7 +24,11 @@ class RowStore : public Store {
     return {{local(s).rows, local(s).column_begin, local(s).column_end}};
   }
   StoredRows read_range(std::int64_t s, std::int64_t /*part*/, std::int64_t first, std::int64_t count) const override {
-    return kept_.empty() ? arrays(s).read_range(first, count) : kept_[s]->read_range(first, count);
+    StoredRows stored = arrays(s).read_range(first, count);
+    if (KeptRows* const kept = kept_rows(s))
+      kept->put_back(
+          count, [=](std::int64_t i) { return first + i; }, stored);
+    return stored;
   }
   void write_range(std::int64_t s, std::int64_t /*part*/, std::int64_t first, const StoredRows& stored) override {
     arrays(s).write_range(first, stored);
@@ -47,6 +51,12 @@ class RowStore : public Store {
   kernels::ShardRows shard_rows(std::int64_t s) const;
   /// Returns [places] the numbers of the rows of a shard; null where they lie in their order.
   virtual const std::int64_t* row_numbers(std::int64_t /*shard*/) const { return nullptr; }
+  /// Returns how many rows, from the first place on, a save may have that begins now.
+  virtual std::int64_t rows_to_keep(std::int64_t s) const { return places(s); }
+  /// Returns the rows of a shard that are kept for a save; null where none are.
+  KeptRows* kept_rows(std::int64_t s) const {
+    return kept_.empty() ? nullptr : kept_[static_cast<std::size_t>(s)].get();
+  }
 
  private:
   class RowLookups;

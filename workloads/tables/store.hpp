@@ -131,21 +131,21 @@ class Store {
   /// Returns the rows of a shard of such a store, by ascending keys.
   virtual std::vector<LiveRow> live_rows(std::int64_t /*shard*/) const { return {}; }
 
-  /// These are what a checkpoint of such a store takes. saved_keys() returns what of a part has changed after step
-  /// `since`, ascending: all where it is 0. saved_count() returns how many those of step 0 are. Keys that leave are
-  /// noted from note_evicted() on, which forgets those before. A part is read and written by keys that saved_keys()
-  /// returned, on whichever rank has them now; forget_keys() comes before the first write.
-  virtual std::vector<std::int64_t> saved_keys(std::int64_t /*shard*/, SavedKeys, std::int64_t /*since*/) const {
-    return {};
-  }
+  /// These are what a checkpoint of such a store takes. A save begins with keep_keys(): until let_go() the next three
+  /// return what is there then. saved_keys() returns what of a part has changed after step `since`, ascending: all
+  /// where it is 0; steps may go on beside it in another thread. saved_count() returns how many those of step 0 are. A
+  /// part is read and written by keys that saved_keys() returned, on whichever rank has them now; forget_keys() comes
+  /// before the first write. Keys that leave are noted from note_evicted() on, which forgets those before.
+  virtual void keep_keys(std::int64_t /*shard*/) {}
+  virtual std::vector<std::int64_t> saved_keys(std::int64_t /*shard*/, SavedKeys, std::int64_t /*since*/) { return {}; }
   virtual std::int64_t saved_count(std::int64_t /*shard*/, SavedKeys) const { return 0; }
-  virtual void note_evicted(std::int64_t /*shard*/) {}
   virtual StoredRows read_keys(std::int64_t /*shard*/, SavedKeys, const std::vector<std::int64_t>& /*keys*/) const {
     return {};
   }
   virtual void write_keys(std::int64_t /*shard*/, SavedKeys, const std::vector<std::int64_t>& /*keys*/,
                           const StoredRows& /*rows*/) {}
   virtual void forget_keys(std::int64_t /*shard*/) {}
+  virtual void note_evicted(std::int64_t /*shard*/) {}
 
   /// Looks up the bags that a step in flight reads here. set() is called when they change in number; it allocates
   /// nothing for numbers that have been seen before.
@@ -212,7 +212,7 @@ class Store {
                                 std::int64_t count) const = 0;
   virtual void write_range(std::int64_t shard, std::int64_t part, std::int64_t first, const StoredRows& rows) = 0;
   /// Where a storage keeps rows for a save (StorageChoice::keeps_rows): from keep_rows() until let_go(), read_range()
-  /// returns rows as they were at keep_rows(), each once, whatever updates them meanwhile. On hosts.
+  /// and read_keys() return rows as they were at keep_rows(), each once, whatever writes them meanwhile. On hosts.
   virtual void keep_rows() {}
   virtual void let_go() {}
 

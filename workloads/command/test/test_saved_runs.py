@@ -59,6 +59,9 @@ class SavedRuns(ProgramTest):
         self.assertGreater(saved["bytes"], 0)
         self.assertGreater(saved["seconds"], 0)
         self.assertTrue(0 < saved["sent_bytes"] < saved["bytes"], saved)
+        self.assertEqual((saved["end_wait_seconds"], saved["steps_behind"], saved["step_ms_behind"]), (0, 0, 0), saved)
+        self.assertGreater(saved["step_ms_between"], 0)
+        self.assertAlmostEqual(saved["waited_seconds"], saved["seconds"], delta=0.002 + 0.1 * saved["seconds"])
         self.assertNotIn("loss", case)  # nothing has layers
         for number in (2, 4):
             self.assertIn(f"checkpoint: {self.step(number)} (", self.outcome.err)
@@ -99,7 +102,7 @@ class SavedRuns(ProgramTest):
         """Kills a run, and returns what it left, gone on from to step 4; nothing where it had saved nothing."""
         folder = self.new_path()
         given = {**COME_AND_GO, "workload": self.coming, "plan": "row_wise", "train": 12, "save": folder, "save_every": 1,
-                 "save_kind": ("full", "changes")[point % 2]}
+                 "save_kind": ("full", "changes")[point % 2], "save_mode": ("stop", "behind")[point // 2 % 2]}
         outcome, _ = self.case(2, set=f"fault=crash@{point}", **given)
         if outcome.code == 0:
             raise AssertionError(f"crash@{point}: the run ended")
@@ -134,12 +137,16 @@ class SavedRuns(ProgramTest):
         self.checkpoint("verify", folder)
         file = self.succeeds_with(self.case(2, save=rest, restore=folder, train=9, **given))
         saved = records(file)[1]["saved"]
-        self.assertTrue(0 < saved["longest_wait_seconds"] <= saved["waited_seconds"] <= saved["seconds"], saved)
+        self.assertTrue(0 < saved["longest_wait_seconds"] <= saved["waited_seconds"] < saved["seconds"], saved)
+        self.assertGreater(saved["end_wait_seconds"], 0)
+        rate = 1e-9 * saved["bytes"] / (saved["waited_seconds"] + saved["end_wait_seconds"])
+        self.assertAlmostEqual(saved["gb_per_s"], rate, delta=0.001 + 0.1 * rate)  # of seconds in 3 digits
+        self.assertGreater(saved["steps_behind"] * saved["step_ms_behind"], 0)
         whole = self.new_path()
         self.succeeds(self.case(1, plan="table_wise", train=9, save=whole, **EXACT)[0])
         self.checkpoint("diff", whole, rest)
-        self.refuses_case("--save-mode behind: table C1 has storage dynamic, whose rows are not kept for a save; use --save-mode stop",
-                          ranks=(1,), save=self.new_path(), save_mode="behind", storage="dynamic", **EXACT)
+        self.refuses_case("--save-mode behind: table C1 has storage tt, whose rows are not kept for a save; use --save-mode stop",
+                          ranks=(1,), save=self.new_path(), save_mode="behind", storage="tt", **EXACT)
 
     def test_a_run_that_is_told_to_end_saves_first(self):
         folder = self.new_path()

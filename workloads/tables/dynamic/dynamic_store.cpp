@@ -11,8 +11,8 @@
 
 #include "kernels/dynamic/dynamic_keys.hpp"
 #include "kernels/route/bag_lengths.hpp"
-#include "reference/sort_distinct.hpp"
 #include "results/dynamic_fields.hpp"
+#include "workloads/tables/dynamic/kept_keys.hpp"
 #include "workloads/tables/dynamic/placed_bytes.hpp"
 #include "workloads/tables/row_store.hpp"
 
@@ -88,15 +88,7 @@ auto host_copy(const Array& array) {
   return std::vector<typename Array::non_const_value_type>(host.data(), host.data() + host.extent(0));
 }
 
-/// Returns lines of counters, and writes them.
-std::vector<std::byte> read_counters(const kernels::SharedCounters<Execution>& counters, const KeyArray& lines) {
-  const auto read = kernels::allocate<Execution, kernels::CounterLine>("shardmark::read_counters",
-                                                                       static_cast<std::int64_t>(lines.extent(0)));
-  counters.read_lines(Execution(), lines, read);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), read);
-  const auto bytes = std::as_bytes(std::span(host.data(), host.extent(0)));
-  return {bytes.begin(), bytes.end()};
-}
+/// Writes lines of counters.
 void write_counters(const std::vector<std::int64_t>& lines, const std::vector<std::byte>& values,
                     kernels::SharedCounters<Execution>& counters) {
   std::vector<kernels::CounterLine> written(lines.size());
@@ -137,6 +129,10 @@ class DynamicStore : public RowStore {
     const auto added = kept.keys->bring(exec, step, keys, ones(n), slots);  // Oracle::bring: a step uses a key once
     const std::int64_t bound = kept.keys->table().slot_bound();
     require_room(s, bound);
+    if constexpr (host_reaches_arrays)
+      if (KeptRows* const before = kept_rows(s))
+        before->before_write(static_cast<std::int64_t>(added.extent(0)),
+                             [&](std::int64_t i) { return slots(added(i)); });
     place_rows(s, {keys, slots, added});
     if (kept.numbers.extent(0) > 0) write_keys_of({keys, slots, added}, kept.numbers);
     const std::int64_t absent = place_absent(s, keys, slots, bound);
@@ -158,45 +154,33 @@ class DynamicStore : public RowStore {
     return used_keys(kept_[s].keys->table(), kept_[s].keys->uses());
   }
 
-  std::vector<std::int64_t> saved_keys(std::int64_t s, SavedKeys part, std::int64_t since) const override {
-    const auto& keys = *kept_[s].keys;
-    std::vector<std::int64_t> saved;
-    if (part == SavedKeys::rows) return keys_used_since(keys.table(), keys.uses(), since);
-    if (part == SavedKeys::counts) return keys_used_since(*keys.filter().counted(), keys.filter().counts(), since);
-    if (part == SavedKeys::counters) return keys.filter().shared().changed_lines(since);
-    if (part == SavedKeys::evicted && kept_[s].evicted) {
-      saved = *kept_[s].evicted;
-      sort_distinct(saved);
-      for (const auto* table : {&keys.table(), keys.filter().counted()}) {
-        if (table == nullptr) continue;
-        const std::vector<std::int64_t> slots = host_copy(slots_of(*table, array_of_keys(saved)));
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < slots.size(); ++i)
-          if (slots[i] < 0) saved[kept++] = saved[i];
-        saved.resize(kept);
-      }
-    }
-    return saved;
+  void keep_keys(std::int64_t s) override {
+    kept_[s].saved.emplace(*kept_[s].keys, kept_[s].evicted.value_or(std::vector<std::int64_t>()));
   }
-  std::int64_t saved_count(std::int64_t s, SavedKeys part) const override {
-    const auto& keys = *kept_[s].keys;
-    if (part == SavedKeys::rows) return keys.table().keys();
-    if (part == SavedKeys::counts) return keys.filter().counted()->keys();
-    return std::ssize(saved_keys(s, part, 0));
+  std::int64_t saved_count(std::int64_t s, SavedKeys part) const override { return kept_[s].saved->count(part); }
+  std::vector<std::int64_t> saved_keys(std::int64_t s, SavedKeys part, std::int64_t since) override {
+    return kept_[s].saved->list(part, since);
   }
   void note_evicted(std::int64_t s) override { kept_[s].evicted.emplace(); }
 
   StoredRows read_keys(std::int64_t s, SavedKeys part, const std::vector<std::int64_t>& keys) const override {
-    const auto& all = *kept_[s].keys;
-    if (part == SavedKeys::counts)
-      return {
-          {}, {}, read_places(all.filter().counts().data(), 1, slots_of(*all.filter().counted(), array_of_keys(keys)))};
-    if (part == SavedKeys::counters) return {read_counters(all.filter().shared(), array_of_keys(keys)), {}};
+    const KeptKeys& saved = *kept_[s].saved;
     if (part == SavedKeys::evicted) return {};
-    const SlotArray slots = slots_of(all.table(), array_of_keys(keys));
-    StoredRows read{{}, read_places<float>(state(s), state_size(s), slots), read_places(all.uses().data(), 1, slots)};
-    if (values_are_saved(table_of(s))) read.values = read_places<std::byte>(rows(s), bytes_of_row(s), slots);
+    if (part == SavedKeys::counters) return {saved.counters(keys), {}};
+    StoredRows read{{}, {}, saved.uses(part, keys)};
+    if (part == SavedKeys::counts || !values_are_saved(table_of(s))) return read;
+    const std::vector<std::int64_t> slots = saved.slots(keys);
+    const KeyArray places = array_of_keys(slots);
+    read.values = read_places<std::byte>(rows(s), bytes_of_row(s), places);
+    read.state = read_places<float>(state(s), state_size(s), places);
+    if (KeptRows* const kept = kept_rows(s))
+      kept->put_back(
+          std::ssize(slots), [&](std::int64_t i) { return slots[i]; }, read);
     return read;
+  }
+  void let_go() override {
+    RowStore::let_go();
+    for (Kept& kept : kept_) kept.saved.reset();
   }
 
   void write_keys(std::int64_t s, SavedKeys part, const std::vector<std::int64_t>& keys,
@@ -265,7 +249,7 @@ class DynamicStore : public RowStore {
       sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(value));
     };
     for (const std::int64_t s : shards()) {
-      const auto& [keys, row_numbers, counts, evicted] = kept_[s];
+      const auto& [keys, row_numbers, counts, evicted, saved] = kept_[s];
       const Table& table = table_of(s);
       add(DynamicNumber::rows, keys->table().keys());
       add(DynamicNumber::room, keys->table().room());
@@ -292,6 +276,7 @@ class DynamicStore : public RowStore {
     SlotArray numbers;  ///< [places] where rows are rounded by their numbers
     Counts counts;
     std::optional<std::vector<std::int64_t>> evicted;  ///< since a checkpoint, where changes are saved
+    std::optional<KeptKeys> saved;                     ///< of the save that has begun
   };
 
   /// Throws where rows of steps before did not leave enough room.
@@ -313,6 +298,9 @@ class DynamicStore : public RowStore {
   }
 
   const std::int64_t* row_numbers(std::int64_t s) const override { return kept_[s].numbers.data(); }
+  std::int64_t rows_to_keep(std::int64_t s) const override {
+    return values_are_saved(table_of(s)) ? kept_[s].keys->table().slot_bound() : 0;
+  }
 
   static void copy_row(const std::vector<float>& from, std::int64_t row, std::int64_t width, std::vector<float>& to,
                        std::int64_t at) {
@@ -341,23 +329,6 @@ class DynamicStore : public RowStore {
     return {keys, slots, all};
   }
   kernels::PlacedRows<Execution> all_rows(std::int64_t s) const { return all_of(kept_[s].keys->table()); }
-
-  /// Returns the keys of a table that steps after `since` used, ascending: all where it is 0.
-  static std::vector<std::int64_t> keys_used_since(const KeyTable& table, const ConstDeviceArray<RowUse>& uses,
-                                                   std::int64_t since) {
-    const kernels::PlacedRows<Execution> all = all_of(table);
-    std::vector<std::int64_t> used = host_copy(all.numbers);
-    if (since > 0) {
-      const auto slots = host_copy(all.places);
-      const auto of_slots = host_copy(uses);
-      std::size_t kept = 0;
-      for (std::size_t i = 0; i < used.size(); ++i)
-        if (of_slots[slots[i]].last > since) used[kept++] = used[i];
-      used.resize(kept);
-    }
-    std::sort(used.begin(), used.end());
-    return used;
-  }
 
   /// Returns the keys of a table, ascending, with what lies at their slots.
   static std::vector<LiveRow> used_keys(const KeyTable& table, const ConstDeviceArray<RowUse>& uses) {
