@@ -92,11 +92,11 @@ SMALL_TRAINED = ("--scale", "1/1024", "--batch", "512", "--train", "8", "--save-
 
 
 def saved(name, *more):
-    return Part(name, (*SHARDMARK, "run", *TRAINED, "--train", "400", "--save", SAVED + name, "--save-every", "100", *more), SMALL_TRAINED)
+    return Part(name, (*SHARDMARK, "run", *TRAINED, "--train", "1400", "--save", SAVED + name, "--save-every", "700", *more), SMALL_TRAINED)
 
 
 def restored(ranks, launcher):
-    return Part(f"restore{ranks}", (*launcher, "shardmark", "run", *TRAINED, "--train", "410", "--restore", SAVED + "stop"),
+    return Part(f"restore{ranks}", (*launcher, "shardmark", "run", *TRAINED, "--train", "1410", "--restore", SAVED + "stop"),
                 SMALL_TRAINED[:4] + ("--train", "10"))
 
 

@@ -45,16 +45,17 @@ def steps_table(results):
 
 
 def saves_table(results):
+    found = {part: record for part in SAVES if (record := of_part(results, part)) and record.get("saved")}
     rows = []
-    for part, what in SAVES.items():
-        record = of_part(results, part)
-        if record and record.get("saved"):
-            told = record["saved"]
-            rows.append([what, told["times"], figure(told["bytes"] / told["times"] / 1e6), figure(told["seconds"] / told["times"]),
-                         f"{told['gb_per_s']:.2f}", figure(told["waited_seconds"] / told["times"]), figure(told["longest_wait_seconds"]),
-                         interval(record["step_ms"])])
+    for part, record in found.items():
+        told = record["saved"]
+        waited, longest = (told["waited_seconds"] + told["end_wait_seconds"]) / told["times"], told["longest_wait_seconds"]
+        of_stop = f"{100 * longest / found['stop']['saved']['longest_wait_seconds']:.0f} %" if part != "stop" and "stop" in found else "-"
+        slowed = f"{told['step_ms_behind'] / told['step_ms_between']:.2f}" if told.get("steps_behind") else "-"
+        rows.append([SAVES[part], told["times"], figure(told["bytes"] / told["times"] / 1e6), figure(waited), f"{told['gb_per_s']:.2f}",
+                     figure(longest), of_stop, slowed])
     return "" if not rows else "**Saves** of dense tables in training, with the sync of the disk.\n\n" + markdown_table(
-        ["what", "times", "MB each", "seconds each", "GB/s", "steps waited, s each", "longest wait, s", "step, ms [95 % interval]"], rows)
+        ["what", "times", "MB each", "waited, s each", "GB/s", "a step waited at most, s", "of the first", "steps beside saves / others"], rows)
 
 
 def restores_table(results):

@@ -84,7 +84,8 @@ STEP_PEERS = [environment(torchrec={"torchrec": "1.5", "fbgemm": "1.5", "torch":
 def saved_case(part, seconds, waited, **more):
     return case("row_wise", 10, 9, 11, part=part, saved={
         "times": 4, "seconds": seconds, "bytes": 2_000_000_000, "gb_per_s": 2 / seconds, "sent_bytes": 1, "waited_seconds": waited,
-        "longest_wait_seconds": waited / 2}, **more)
+        "longest_wait_seconds": waited / 2, "end_wait_seconds": 0.0, "steps_behind": 100 * (waited < seconds), "step_ms_behind": 11.0,
+        "step_ms_between": 10.0}, **more)
 
 
 def restored_case(ranks, seconds):

@@ -118,7 +118,7 @@ class Measure(unittest.TestCase):
         self.measure("dynamic", "--quick", "--launcher", "env", code=1)  # the program fails on 3 ranks
         first, *records = map(json.loads, (self.folder / "box" / "dynamic.jsonl").read_text().splitlines())
         self.assertEqual([record["part"] for record in records], ["steps", "stop", "behind", "changes", "restore2"])
-        self.assertIn("--save saved-behind --save-every 100 --save-mode behind", first["campaign"]["command"])
+        self.assertIn("--save saved-behind --save-every 700 --save-mode behind", first["campaign"]["command"])
         self.assertEqual(sorted(path.name for path in (self.folder / "raw").glob("saved-*")), [])
 
     def test_what_was_published_is_stored_as_records(self):

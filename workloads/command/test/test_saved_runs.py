@@ -101,7 +101,7 @@ class SavedRuns(ProgramTest):
     def crash(self, point):
         """Kills a run, and returns what it left, gone on from to step 4; nothing where it had saved nothing."""
         folder = self.new_path()
-        given = {**COME_AND_GO, "workload": self.coming, "plan": "row_wise", "train": 12, "save": folder, "save_every": 1,
+        given = {**COME_AND_GO, "workload": self.coming, "plan": "row_wise", "train": 14, "save": folder, "save_every": 1,
                  "save_kind": ("full", "changes")[point % 2], "save_mode": ("stop", "behind")[point // 2 % 2]}
         outcome, _ = self.case(2, set=f"fault=crash@{point}", **given)
         if outcome.code == 0:
@@ -115,12 +115,12 @@ class SavedRuns(ProgramTest):
     def test_a_run_that_is_killed_goes_on_from_its_last_checkpoint(self):
         whole = self.new_path()
         self.coming = self.new_file(COMING)
-        self.succeeds(self.case(1, plan="table_wise", workload=self.coming, train=12, save=whole, **COME_AND_GO)[0])
-        with h5py.File(whole / "step-00000012" / "index.h5") as index:
+        self.succeeds(self.case(1, plan="table_wise", workload=self.coming, train=14, save=whole, **COME_AND_GO)[0])
+        with h5py.File(whole / "step-00000014" / "index.h5") as index:
             for name in ("idle", "least"):
                 keys, use = index[f"tables/{name}/key"][:, 0], index[f"tables/{name}/use"][:]
                 self.assertGreater(len(keys), 100, name)
-                self.assertTrue((keys[1:] > keys[:-1]).all() and (use[:, 0] <= 12).all() and (use > 0).all(), name)
+                self.assertTrue((keys[1:] > keys[:-1]).all() and (use[:, 0] <= 14).all() and (use > 0).all(), name)
                 self.assertEqual(len(index[f"tables/{name}/values"]), len(keys))
             self.assertTrue(set(index["tables/idle/counted/key"][:, 0]).isdisjoint(index["tables/idle/key"][:, 0]))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -12,14 +12,14 @@ namespace shardmark::workloads {
 namespace {
 
 template <class T>
-Kokkos::View<T*, Kokkos::HostSpace> host_array(const std::string& label, std::size_t size) {
+Kokkos::View<T*, Kokkos::HostSpace> kept_array(const std::string& label, std::size_t size) {
   return Kokkos::View<T*, Kokkos::HostSpace>(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), size);
 }
 
 /// Copies the first elements of an array to one that nothing else writes.
 template <class T, class Array>
-Kokkos::View<T*, Kokkos::HostSpace> copied(const std::string& label, const Array& array, std::size_t size) {
-  const auto copy = host_array<T>(label, size);
+Kokkos::View<T*, Kokkos::HostSpace> kept_copy(const std::string& label, const Array& array, std::size_t size) {
+  const auto copy = kept_array<T>(label, size);
   Kokkos::deep_copy(copy, Kokkos::subview(array, std::pair<std::size_t, std::size_t>(0, size)));
   return copy;
 }
@@ -36,7 +36,7 @@ KeptKeys::KeptKeys(const kernels::DynamicKeys<Execution>& keys, std::vector<std:
   const auto read = kernels::allocate<Execution, kernels::CounterLine>("shardmark::kept_counters", std::ssize(lines_));
   filter.shared().read_lines(exec, kernels::array_of(exec, lines_, "shardmark::kept_lines"), read);
   counters_ = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), read);
-  buckets_ = copied<kernels::CountedBucket>("shardmark::kept_buckets", filter.shared().buckets(), key_buckets);
+  buckets_ = kept_copy<kernels::CountedBucket>("shardmark::kept_buckets", filter.shared().buckets(), key_buckets);
 }
 
 KeptKeys::Table KeptKeys::table_of(const kernels::KeyTable<Execution>& table, const ConstDeviceArray<RowUse>& uses) {
@@ -46,8 +46,8 @@ KeptKeys::Table KeptKeys::table_of(const kernels::KeyTable<Execution>& table, co
   Execution().fence("shardmark: all keys are listed");
   const auto host_keys = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), keys),
              host_slots = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), slots);
-  Table kept{host_array<KeyAt>("shardmark::kept_keys", host_keys.extent(0)),
-             copied<RowUse>("shardmark::kept_uses", uses, static_cast<std::size_t>(table.slot_bound()))};
+  Table kept{kept_array<KeyAt>("shardmark::kept_keys", host_keys.extent(0)),
+             kept_copy<RowUse>("shardmark::kept_uses", uses, static_cast<std::size_t>(table.slot_bound()))};
   const HostArray<KeyAt> pairs = kept.keys;
   Kokkos::parallel_for("shardmark::keep_keys", Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, table.keys()),
                        [=](const std::int64_t i) {
