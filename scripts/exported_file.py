@@ -73,7 +73,7 @@ class Table:
         self.count = count_attribute(group, "rows")  # -1: any of the 2^64 integers is a row
         inside = (self.rows >= 0) & (self.rows < self.count) | (self.count == -1)
         require(inside.all(), f"{group.name}/rows", f"row {first(self.rows, ~inside)} is outside the table")
-        require((np.diff(self.rows) > 0).all(), f"{group.name}/rows", "the rows do not ascend")
+        require((self.rows[1:] > self.rows[:-1]).all(), f"{group.name}/rows", "the rows do not ascend")
         shape = (len(self.rows), self.dim)
         self.before, self.after = (array(group, when, np.float32, shape) for when in ("before", "after"))
         self.state_before, self.state_after = (self.read_state(group, f"state_{when}") for when in ("before", "after"))

@@ -24,6 +24,15 @@ class Bad(VerifyExport):
         step.arrays["/tables/T/rows"][-1] = 10**12
         self.assert_bad(step, "/tables/T/rows: row 1000000000000 is outside the table")
 
+    def test_keys_further_apart_than_64_bits_hold(self):
+        step = Step("sum", "sgd")
+        step.attributes["/tables/T"]["rows"] = -1
+        least = step.arrays["/tables/T/rows"][0]
+        for name in ("/tables/T/rows", "/features/a/indices", "/features/b/indices"):
+            numbers = step.arrays[name]
+            step.arrays[name] = np.where(numbers == least, -6 * 10**18, numbers + 6 * 10**18)
+        self.assert_ok(step)
+
     def test_offsets(self):
         for change in (lambda o: o[1:], lambda o: o + 1, lambda o: o[::-1]):
             step = Step("sum", "sgd")
