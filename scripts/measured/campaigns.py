@@ -6,7 +6,8 @@ LAUNCHER = ("mpiexec", "-n", "2", "scripts/bind-rank", "2")
 SHARDMARK = (*LAUNCHER, "shardmark")
 PEERS = {"peers": "scripts/peers/fbgemm", "train_peers": "scripts/peers/tensor_train", "dense_peers": "scripts/peers/dlrm",
          "step_peers": "scripts/peers/torchrec", "map_peers": "scripts/peers/hash_maps"}  # script of a kind
-KERNEL_PEERS = tuple(kind for kind in PEERS if kind not in ("step_peers", "map_peers"))  # beside shardmark-kernels
+PYTHON_PEERS = tuple(kind for kind in PEERS if kind != "map_peers")  # share an environment, and are given our program
+KERNEL_PEERS = tuple(kind for kind in PYTHON_PEERS if kind != "step_peers")  # beside shardmark-kernels
 KERNEL_SETTINGS = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "threads"}
 
 

@@ -4,20 +4,16 @@ import statistics
 
 import hash_maps_comparison as hash_maps
 
-from measured.files import field
+from measured.files import field, of_part
 from measured.text import figure, interval, markdown_table, ratio_text, span_text
 
 SAVES = {"stop": "all rows, training stops", "behind": "all rows, behind the steps", "changes": "all rows, then what changed"}
 RESTORES = ("restore2", "restore3")
 
 
-def of_part(results, name):
-    return next((record for record in results.valid if record.get("part") == name), None)
-
-
 def steps(results):
     """{storage: case}, where both were measured."""
-    found = {field(record, "storage"): record for record in results.valid if record.get("part") == "steps"}
+    found = {field(record, "storage"): record for record in of_part(results, "steps")}
     return found if {"dense", "dynamic"} <= set(found) else None
 
 
@@ -45,7 +41,7 @@ def steps_table(results):
 
 
 def saves_table(results):
-    found = {part: record for part in SAVES if (record := of_part(results, part)) and record.get("saved")}
+    found = {part: record for part in SAVES for record in of_part(results, part) if record.get("saved")}
     rows = []
     for part, record in found.items():
         told = record["saved"]
@@ -60,11 +56,9 @@ def saves_table(results):
 
 def restores_table(results):
     rows = []
-    for part in RESTORES:
-        record = of_part(results, part)
-        if record and record.get("restored"):
-            told = record["restored"]
-            rows.append([record["ranks"], figure(told["bytes"] / 1e6), figure(told["seconds"]), f"{told['gb_per_s']:.2f}"])
+    for record in (record for part in RESTORES for record in of_part(results, part) if record.get("restored")):
+        told = record["restored"]
+        rows.append([record["ranks"], figure(told["bytes"] / 1e6), figure(told["seconds"]), f"{told['gb_per_s']:.2f}"])
     return "" if not rows else "**Restores** of what 2 ranks saved.\n\n" + markdown_table(["ranks", "MB", "seconds", "GB/s"], rows)
 
 

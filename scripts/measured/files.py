@@ -190,6 +190,11 @@ def median_ms(record):
     return record["step_ms"]["median"]
 
 
+def of_part(results, name):
+    """The valid cases of a part, the fastest first."""
+    return [record for record in results.valid if record.get("part") == name]
+
+
 def best_of_each(results):
     """The fastest valid case for every value of the campaign's axis, the fastest first."""
     found = {}

@@ -3,14 +3,10 @@
 import comparison
 import tensor_train_comparison
 
-from measured.files import field, median_ms as median
+from measured.files import field, median_ms as median, of_part
 from measured.text import figure, interval, markdown_table, ratio_text, span_text
 
 IDS = {"uniform": "uniform", "zipf": "Zipf 1.05", "drift": "Zipf 1.05, hot rows drift"}
-
-
-def of_part(results, name):
-    return [record for record in results.valid if record.get("part") == name]
 
 
 def train(record):

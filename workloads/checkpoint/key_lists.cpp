@@ -11,7 +11,7 @@
 namespace shardmark::workloads {
 namespace {
 
-/// Calls visit(cells, store, whether others give the same) for the shards of this rank that hold cells of an array.
+/// Calls visit(cells, store) for the shards of this rank that hold cells of an array.
 template <class Visit>
 void for_each_holder(const ShardedTables& tables, const ArrayLayout& layout, const Visit& visit) {
   for (const HeldCells& cells : layout.holders)
