@@ -23,6 +23,16 @@ namespace {
 
 std::atomic<std::int64_t> allocated{0};
 
+/// What is freed goes back to the system from the first array on: otherwise glibc keeps arrays of up to 32 MiB in the
+/// heap, whose pages then stay huge, so that each small piece made there later may count as 2 MiB.
+class Memory : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 128 << 10);
+  }
+};
+
 /// Without the huge page that kernels::allocate adds to align an array of two and more: what it skips is never touched.
 std::int64_t touched(std::uint64_t bytes) {
   return static_cast<std::int64_t>(bytes >= 3 * kernels::huge_page ? bytes - kernels::huge_page : bytes);
@@ -103,7 +113,7 @@ std::vector<Case> with_transfers() {
   return cases;
 }
 
-TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
+TEST_F(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
   const comm::Communicator comm(MPI_COMM_WORLD);
   for (const Pooling pooling : {Pooling::sum, Pooling::none, Pooling::max}) {
@@ -123,7 +133,7 @@ TEST(Memory, NeededIsEnoughAndNotFarFromWhatIsAllocated) {
   }
 }
 
-TEST(Memory, OfSegmentsIsEnoughAndNotFarFromWhatIsAllocated) {
+TEST_F(Memory, OfSegmentsIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
   const comm::Communicator comm(MPI_COMM_WORLD);
   for (const std::int64_t rank : {0, 1}) {
@@ -138,14 +148,14 @@ TEST(Memory, OfSegmentsIsEnoughAndNotFarFromWhatIsAllocated) {
   }
 }
 
-TEST(Memory, OfHotRowsIsEnoughAndNotFarFromWhatIsAllocated) {
+TEST_F(Memory, OfHotRowsIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
   const comm::Communicator comm(MPI_COMM_WORLD);
   for (const Pooling pooling : {Pooling::sum, Pooling::none})
     check_estimates(comm, large_case(pooling), with_transfers(), {"hot_rows:rows=300", "hot_rows:rows=3000"});
 }
 
-TEST(Memory, OfDenseModelsIsEnoughAndNotFarFromWhatIsAllocated) {
+TEST_F(Memory, OfDenseModelsIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
   const comm::Communicator comm(MPI_COMM_WORLD);
   for (const DenseKind kind : {DenseKind::exact, DenseKind::mlp, DenseKind::dcnv2}) {
@@ -163,7 +173,7 @@ TEST(Memory, OfDenseModelsIsEnoughAndNotFarFromWhatIsAllocated) {
 }
 
 /// Tables of 40000 rows each, of which a step names nearly all or a part.
-TEST(Memory, OfTensorTrainsIsEnoughAndNotFarFromWhatIsAllocated) {
+TEST_F(Memory, OfTensorTrainsIsEnoughAndNotFarFromWhatIsAllocated) {
   count_allocations();
   const comm::Communicator comm(MPI_COMM_WORLD);
   for (const std::int64_t cache_rows : {0, 4000})
@@ -197,9 +207,6 @@ double of_process(std::string_view key) {
 /// By how many bytes the memory of this process has grown at most while body() ran; 0 where the system does not tell.
 template <class Body>
 double growth_in(const Body& body) {
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // a freed array goes back to the system, whatever was made after it
-  // So does what is free at the end of the heap: glibc keeps twice the largest array freed before, up to 64 MiB.
-  mallopt(M_TRIM_THRESHOLD, 128 << 10);
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << 5;  // the high-water mark falls to what is used now
   const double before = of_process("VmRSS:");
@@ -265,13 +272,13 @@ RunOptions wide_case() {
   return options;
 }
 
-TEST(Memory, CasesOfAPlanNeedNoMoreThanTheLargest) {
+TEST_F(Memory, CasesOfAPlanNeedNoMoreThanTheLargest) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   const std::vector<std::string> names{"mpi_alltoallv", "pairwise", "linear", "chunked", "persistent"};
   check_growth(comm, wide_case(), "row_wise", with_exchanges(comm, {}, names), 2);
 }
 
-TEST(Memory, CountsWhatExchangesKeep) {
+TEST_F(Memory, CountsWhatExchangesKeep) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   for (const char* name : {"rma_put", "bruck", "bruck:3"})
     check_growth(comm, wide_case(), "row_wise", with_exchanges(comm, {}, {name}), 2);
@@ -281,7 +288,7 @@ TEST(Memory, CountsWhatExchangesKeep) {
     check_growth(nodes, wide_case(), "row_wise", with_exchanges(nodes, {}, {name}), 2);
 }
 
-TEST(Memory, OfNodesThatShareTheirKernelIsSharedToo) {
+TEST_F(Memory, OfNodesThatShareTheirKernelIsSharedToo) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   std::vector<int> each(comm.size());
   std::iota(each.begin(), each.end(), 0);
@@ -290,7 +297,7 @@ TEST(Memory, OfNodesThatShareTheirKernelIsSharedToo) {
   EXPECT_NEAR(static_cast<double>(memory_of_node(containers)), share, 0.2 * share);
 }
 
-TEST(Memory, CountsWhatTravels) {
+TEST_F(Memory, CountsWhatTravels) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   for (const std::string_view planner : {"table_wise", "column_wise", "data_parallel"})
     check_growth(comm, wide_case(), planner, {Case{}}, 2);
@@ -298,14 +305,14 @@ TEST(Memory, CountsWhatTravels) {
     check_growth(comm, wide_case(), "row_wise", {{.movement = {.transfer = transfer.value}}}, 3);
 }
 
-TEST(Memory, CountsTheBatchesOfAPipeline) {
+TEST_F(Memory, CountsTheBatchesOfAPipeline) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   constexpr double factor = 6;  // how many batches are ready at a time depends on which threads have a core
   for (const AsyncMode mode : {AsyncMode::ids, AsyncMode::rows, AsyncMode::patched})
     check_growth(comm, wide_case(), "row_wise", {{.async = {.mode = mode, .threads = 2}}}, factor);
 }
 
-TEST(Memory, CountsTheReference) {
+TEST_F(Memory, CountsTheReference) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   RunOptions options = wide_case();
   options.checked_steps = 2;
@@ -316,7 +323,7 @@ TEST(Memory, CountsTheReference) {
   check_growth(comm, options, "table_wise", {Case{}}, 2);
 }
 
-TEST(Memory, LookupBytesCountEachDistinctRowOnce) {
+TEST_F(Memory, LookupBytesCountEachDistinctRowOnce) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = one_small_table();
   const std::int64_t ids = 37 * 40, ids_and_rows = ids * 8 + 12 * 4 * 4, ends_and_outputs = (37 + 1) * 8 + 37 * 4 * 4;
