@@ -1,31 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well plans that were measured are told apart by our predictions, by TorchRec's estimate and by HugeCTR's cost: `shardmark
 results audit` of the campaigns of predictions, with the speeds of their machine."""
+import json
 import re
+import subprocess
 
-from measured.files import asked
+from measured.files import BadInput, asked, machine_beside
+
+
+def topology_of(results, program):
+    """TorchRec's, of the machine file that the campaign was predicted by; None where it was not kept."""
+    machine = machine_beside(results.path)
+    if not machine.exists():
+        return None
+    done = subprocess.run([program.resolve(), "machine", "convert", machine, "--to", "torchrec", "--ranks", str(results.records[0]["ranks"])],
+                          text=True, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise BadInput(f"{program} machine convert {machine} ended with {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
 
 
 def settings(results, topology):
     """Options for the machine of a campaign: its memory and links as TorchRec's topology has them, between hosts those of the
-    campaign's note; none without a topology, so that the peers' planners have their usual ones."""
+    campaign's note where the topology has none; none without a topology, so that the peers' planners have their usual ones."""
     if not topology:
         return []
-    memory, links = topology["ddr_mem_bw"] * 1e3, topology["intra_host_bw"] * 1e3  # bytes/s of bytes/ms
-    between = re.search(r"links of ([\d.]+) Gbit/s", results.environment.get("campaign", {}).get("note", ""))
-    if between:
-        links = float(between[1]) * 1e9 / 8
-    speeds = {"ddr": memory, "inter" if between else "intra": links}
+    memory, kind, links = topology["ddr_mem_bw"] * 1e3, "intra", topology["intra_host_bw"] * 1e3  # bytes/s of bytes/ms
+    if noted := re.search(r"links of ([\d.]+) Gbit/s", results.environment.get("campaign", {}).get("note", "")):
+        kind, links = "inter", topology["inter_host_bw"] * 1e3 if "inter_host_bw" in topology else float(noted[1]) * 1e9 / 8
+    speeds = {"ddr": memory, kind: links}
     return ["--torchrec", "device=cpu:" + ":".join(f"{name}={speed / 2**30:.4g}" for name, speed in speeds.items()),
             "--hugectr_auto", f"ratio={memory / links:.4g}"]
 
 
-def table(results_of, program, root, topology=None):
-    """None where no campaign of predictions was measured."""
+def table(newest, program, root, topology=None):
+    """newest: [(machine, Results)]; topology: of the machine whose file was not kept. None where no campaign of predictions was
+    measured."""
     parts = []
-    for results in results_of:
+    for machine, results in newest:
         if results.campaign.kind != "predictions":
             continue
-        text = asked(program, "audit", results.path.relative_to(root), *settings(results, topology), folder=root)
-        parts.append(f"{results.records[0]['ranks']} ranks{' between hosts' if results.campaign.links else ''}:\n\n{text.strip()}")
+        text = asked(program, "audit", results.path.relative_to(root), *settings(results, topology_of(results, program) or topology), folder=root)
+        parts.append(f"{results.records[0]['ranks']} ranks{' between hosts' if results.campaign.links else ''} ({machine}):\n\n{text.strip()}")
     return "\n\n".join(parts) or None

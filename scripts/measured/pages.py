@@ -152,10 +152,20 @@ def machines_list(machines):
          date_of(several[0]), commit_of(several[0])] for machine, several in machines.items()])
 
 
-def holdout(results_of):
+def newest_predictions(machines):
+    """[(machine, Results)] of the campaigns that say how good predictions are: of each the newest, whatever the machine."""
+    found = {}
+    for machine, several in machines.items():
+        for results in several:
+            if results.campaign.kind in ("predictions", "holdout"):
+                found.setdefault(results.campaign.name, []).append((results.environment["time"], machine, results))
+    return [max(each, key=lambda told: told[:2])[1:] for each in found.values()]
+
+
+def holdout(newest):
     """How far off predictions were here, and what was published beside what is predicted; None before that was done."""
-    here = [text for results in results_of if results.campaign.kind == "predictions" and (text := predictions.trust(results))]
-    published = [predictions.holdout_summary(results) for results in results_of if results.campaign.kind == "holdout"]
+    here = [text for machine, results in newest if results.campaign.kind == "predictions" and (text := predictions.trust(machine, results))]
+    published = [predictions.holdout_summary(results) for _, results in newest if results.campaign.kind == "holdout"]
     return "\n\n".join([" ".join(here)] * bool(here) + published) or None
 
 

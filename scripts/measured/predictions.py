@@ -3,6 +3,7 @@
 
 The program computes the three figures (results/prediction_quality.hpp): MAPE, Spearman's rank correlation, regret."""
 import statistics
+from dataclasses import dataclass
 
 from measured.files import BadInput, median_ms
 from measured.text import figure, interval, markdown_table, ratio_text
@@ -64,40 +65,69 @@ def workload_row(results, name, cases):
             beside(results, search, seed)]
 
 
+@dataclass(frozen=True)
+class Figures:
+    """How good the predictions of a campaign are; shares, None where nothing tells."""
+    error: float = None  # MAPE of all cases
+    correlations: tuple = ()  # Spearman's, of the workloads that have one
+    regret: float = None  # the most of a workload
+    behind: float = None  # `search` behind the best other planner, at worst
+    ahead: tuple = ()  # of the best seed rule, `search` of each workload
+
+
+def figures(results):
+    told = qualities(results)
+    compared = [each for each in map(beside_search, workloads(results).values()) if all(each)]
+    return Figures(
+        results.predictions[None]["mean_error"] if told else None,
+        tuple(each["rank_correlation"] for each in told if each["rank_correlation"] is not None),
+        max((each["regret"] for each in told), default=None),
+        max((results.faster_by(other, search)[0] - 1 for search, other, _ in compared), default=None),
+        tuple(results.faster_by(search, seed)[0] - 1 for search, _, seed in compared))
+
+
 def summary(results):
     """[(what, its value)] over all workloads; without what was not measured."""
-    lines = []
-    if told := qualities(results):
-        lines.append(("mean error of all predictions (MAPE)", percent(results.predictions[None]["mean_error"])))
-        correlations = [each["rank_correlation"] for each in told if each["rank_correlation"] is not None]
-        if correlations:
-            lines.append(("rank correlation (Spearman), mean of the workloads", f"{statistics.mean(correlations):.2f}, least {min(correlations):.2f}"))
-        lines.append(("most regret of a workload", percent(max(each["regret"] for each in told))))
-    compared = [each for each in map(beside_search, workloads(results).values()) if all(each)]
-    if compared:
-        behind = max(results.faster_by(other, search)[0] - 1 for search, other, _ in compared)
-        ahead = [results.faster_by(search, seed)[0] - 1 for search, _, seed in compared]
-        lines.append((f"`{SEARCH}` behind the best other planner, at worst", signed(behind)))
-        lines.append((f"`{SEARCH}` ahead of the best seed rule, mean and at most", f"{signed(statistics.mean(ahead))}, {signed(max(ahead))}"))
+    found, lines = figures(results), []
+    if found.error is not None:
+        lines.append(("mean error of all predictions (MAPE)", percent(found.error)))
+        if found.correlations:
+            lines.append(("rank correlation (Spearman), mean of the workloads",
+                          f"{statistics.mean(found.correlations):.2f}, least {min(found.correlations):.2f}"))
+        lines.append(("most regret of a workload", percent(found.regret)))
+    if found.behind is not None:
+        lines.append((f"`{SEARCH}` behind the best other planner, at worst", signed(found.behind)))
+        lines.append((f"`{SEARCH}` ahead of the best seed rule, mean and at most",
+                      f"{signed(statistics.mean(found.ahead))}, {signed(max(found.ahead))}"))
     return lines
 
 
-def trust(results):
+def missed_phases(results):
+    """{phase: how far it is off, in shares of the step, on average}, the furthest first; of cases that were predicted."""
+    off, cases = {}, [record for record in results.valid if record["error"] is not None]
+    for record in cases:
+        for name, phase in record["phases"].items():
+            if "predicted_ms" in phase:
+                off[name] = off.get(name, 0.0) + abs(phase["predicted_ms"] - phase["median_ms"]) / median_ms(record)
+    return {name: off[name] / len(cases) for name in sorted(off, key=off.get, reverse=True)}
+
+
+def trust(machine, results):
     """How far off the predictions were, in a sentence; None where there were none."""
     told = qualities(results)
     if not told:
         return None
     everything, links = results.predictions[None], " between hosts" if results.campaign.links else ""
-    return (f"{everything['cases']} cases of {len(told)} workloads on {results.records[0]['ranks']} ranks{links}: "
+    return (f"{everything['cases']} cases of {len(told)} workloads on {results.records[0]['ranks']} ranks{links} ({machine}): "
             f"{percent(everything['mean_error'])} off on average; the plan that was liked best was at most "
             f"{percent(max(each['regret'] for each in told))} slower than the fastest.")
 
 
-def usual_errors(results_of):
+def usual_errors(newest):
     """What the program says of its predictions (results/usual_error.cpp): on calibrated machines, between their hosts, and on
     described ones the published steps that chose nothing."""
     errors = {}
-    for results in results_of:
+    for _, results in newest:
         if results.campaign.kind == "predictions" and (told := qualities(results)):
             everything = results.predictions[None]
             errors["between_hosts" if results.campaign.links else "one_node"] = {

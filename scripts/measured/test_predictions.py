@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from measured import answers, audit, known_half, pages, predictions, samples  # noqa: E402
+from measured import answers, audit, goals, known_half, pages, predictions, samples  # noqa: E402
 from measured.campaigns import CAMPAIGNS, campaign_of  # noqa: E402
 from measured import files  # noqa: E402
 from measured.files import BadInput, read  # noqa: E402
@@ -41,6 +41,18 @@ class Audit(unittest.TestCase):
         self.assertEqual(self.of_machine("4 hosts, links of 1 Gbit/s"),
                          ["--torchrec", "device=cpu:ddr=10:inter=0.1164", "--hugectr_auto", "ratio=85.9"])
 
+    def test_a_machine_file_beside_the_results_tells_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "predictions.jsonl"
+            samples.write(file, samples.PREDICTIONS)
+            found = read(campaign_of("predictions"), file, samples.program())
+            self.assertIsNone(audit.topology_of(found, samples.program()))
+            stored = next(Path(__file__).resolve().parents[2].glob("results/measured/*/*-machine.json"))
+            files.machine_beside(file).write_text(stored.read_text(encoding="utf-8"), encoding="utf-8")
+            topology = audit.topology_of(found, samples.program())
+        speeds = json.loads(stored.read_text(encoding="utf-8"))["bytes_per_second"]
+        self.assertAlmostEqual(topology["ddr_mem_bw"], speeds["gather"] / 1e3, delta=1e-3)
+
     def test_without_these_they_have_their_usual_ones(self):
         self.assertEqual(audit.settings(results("predictions", samples.PREDICTIONS), None), [])
 
@@ -52,8 +64,8 @@ class Audit(unittest.TestCase):
             ("table_wise", 10, 11), ("row_wise", 20, 18), ("column_wise", 15, 15))]
         samples.write(file, [samples.environment(campaign={"name": "predictions", "command": ""}), *cases])
         found = read(campaign_of("predictions"), file, samples.program())
-        text = audit.table([found], samples.program(), file.parent)
-        self.assertTrue(text.startswith("2 ranks:\n\n| workload | plans | ours: MAPE |"), text)
+        text = audit.table([("box", found)], samples.program(), file.parent)
+        self.assertTrue(text.startswith("2 ranks (box):\n\n| workload | plans | ours: MAPE |"), text)
         self.assertIn("| criteo-kaggle | 3 of 3 | 6.7 % | 1.00 | 0.0 % |", text)
         self.assertIsNone(audit.table([], samples.program(), file.parent))
 
@@ -76,8 +88,8 @@ class Predictions(unittest.TestCase):
         self.assertEqual(rows["most regret of a workload"], "20.0 %")
         self.assertEqual(rows["`search` behind the best other planner, at worst"], "+3.0 %")
         self.assertIn("| most regret of a workload | 20.0 % |", predictions.predictions_table(self.results))
-        self.assertIn("6 cases of 2 workloads on 2 ranks: 7.0 % off on average; the plan that was liked best was at most 20.0 % slower",
-                      pages.holdout([self.results]))
+        self.assertIn("6 cases of 2 workloads on 2 ranks (box): 7.0 % off on average; the plan that was liked best was at most 20.0 % slower",
+                      pages.holdout([("box", self.results)]))
 
     def test_cases_and_phases_stand_beside_their_predictions(self):
         text = predictions.predictions_table(self.results)
@@ -100,6 +112,21 @@ class Predictions(unittest.TestCase):
         self.assertEqual(advice.measured, "on average 1.01 of the time of the fastest of 1 plans for each of 2 workloads, at worst 1.03")
         self.assertIn(advice.situation, pages.decisions("box", [self.results]))
 
+    def test_goals_name_what_is_furthest_off(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = goals.table([("box", self.results), ("box", holdout())], Path(folder))
+            self.assertIsNone(goals.table([], Path(folder)))
+        self.assertIn("| MAPE, 2 ranks, box | ≤ 8.0 % | 7.0 % | yes |  |", table)
+        self.assertIn("| Spearman, mean and least, 2 ranks, box | ≥ 0.97, ≥ 0.90 | 0.90, 0.80 | no | criteo-kaggle 0.80, synthetic-tiny 1.00 |", table)
+        self.assertIn("| regret of the plan liked best, 2 ranks, box | ≤ 3 % | 20.0 % | no | criteo-kaggle |", table)
+        self.assertIn("| `search` behind the best other plan, 2 ranks, box | ≤ 2 % | +3.0 % | no |  |", table)
+        # Lookups take half of a step, and a third of it was predicted.
+        self.assertEqual({name: round(share, 3) for name, share in predictions.missed_phases(self.results).items()}, {"lookup": 0.167})
+
+    def test_the_newest_of_each_campaign_tells(self):
+        older = results("predictions", [samples.environment(time="2026-11-22T08:00:00Z"), *samples.PREDICTIONS[1:]])
+        self.assertEqual(pages.newest_predictions({"a": [self.results], "b": [older, holdout()]})[0], ("a", self.results))
+
     def test_the_readme_says_more_than_a_headline(self):
         self.assertEqual(answers.headlines(self.results), [])
 
@@ -109,7 +136,7 @@ class Predictions(unittest.TestCase):
             self.assertGreaterEqual(len(parts), 5)
             for part in parts:
                 plans = part.command[part.command.index("--plan") + 1].split(",")
-                self.assertGreaterEqual(len(set(plans)), 8)
+                self.assertEqual(len(set(plans)), 21)
                 self.assertTrue(part.when)
         self.assertTrue(all(campaign.first for campaign in CAMPAIGNS if campaign.kind == "predictions"))
 
@@ -127,7 +154,7 @@ class Holdout(unittest.TestCase):
             predictions.published_records("# a\nmachine ranks\nx 8\n# b\n", "hugectr-dlrm")
 
     def test_the_readme_has_a_row_for_each_workload(self):
-        text = pages.holdout([holdout()])
+        text = pages.holdout([("box", holdout())])
         self.assertIn("| hugectr-dlrm (dgx-1-v100) | `slow` / `fast` | 190.8 / 103.5 | 200.0 / 70.00 | chosen / -32.3 % |", text)
         self.assertIn("Within 25.0 %: 0 of 1", text)
         self.assertIsNone(pages.holdout([]))
