@@ -47,6 +47,15 @@ FileSteps killing_at(std::int64_t at) {
   };
 }
 
+/// Returns the files that a restore reads, but for manifests.
+std::vector<std::string> files_of(const std::string& restored) {
+  std::vector<std::string> files;
+  for (const std::string& folder : datasets::chain_of(restored))
+    for (const datasets::SavedPart& part : datasets::read_manifest(folder).parts)
+      files.push_back((std::filesystem::path(folder) / part.file).string());
+  return files;
+}
+
 std::string percent(std::size_t done, std::size_t all) { return fmt::format("{} %", 100 * done / all); }
 
 }  // namespace
@@ -114,6 +123,13 @@ void Checkpoints::took(const StepInput& input) {
 }
 
 std::int64_t Checkpoints::restore(ShardedTables& tables, DenseModel& dense) {
+  std::vector<std::string> files;
+  double cached = 0.0;
+  if (options_.disk_ceiling) {
+    files = comm::agree(comm_, [&] { return files_of(options_.restore); });
+    drop_cached(comm_, files);
+    cached = cached_share(comm_, files);
+  }
   const CostsWatch watch(comm_);
   const SavedLayout layout = layout_of(tables, dense);
   const auto readers = comm::agree(comm_, [&] {
@@ -138,6 +154,11 @@ std::int64_t Checkpoints::restore(ShardedTables& tables, DenseModel& dense) {
   tables.resume({.number = latest.step, .seed = options_.row_values().seed});
   restored_.add(watch.end(costs.bytes, costs.sent));
   restored_.waited = restored_.seconds;
+  if (options_.disk_ceiling) {
+    drop_cached(comm_, files);
+    restored_.ceiling = read_in_order(comm_, files);
+    restored_.cached_share = cached;
+  }
   return latest.step;
 }
 
@@ -197,6 +218,7 @@ void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
     begin(dense);
     while (options_.save_mode == SaveMode::stop && !begun_->whole) go_on_by_part();
   });
+  if (options_.save_mode == SaveMode::stop) measure_ceiling();
   took_at_ = MPI_Wtime();
 }
 
@@ -295,6 +317,7 @@ void Checkpoints::complete(Waiting waiting) {
 
 void Checkpoints::finish() {
   complete(Waiting::end);
+  if (options_.save_mode == SaveMode::behind) measure_ceiling();
   comm::agree(comm_, [&] {
     if (removal_.valid()) removal_.get();
   });
@@ -308,12 +331,17 @@ void Checkpoints::account() {
   costs.longest = comm::all_reduce(comm_, pacing.longest(), comm::Reduce::max);
   costs.ended = comm::all_reduce(comm_, pacing.ended(), comm::Reduce::max);
   saved_.add(costs);
+  part_bytes_ = saving.part_bytes();
   if (status_) {
     status_("");
     if (comm_.rank() == 0)
       fmt::print(stderr, "checkpoint: {} ({:.2f} s, {:.2f} GB/s)\n", begun_->folder, costs.seconds, costs.gb_per_s());
   }
   begun_.reset();
+}
+
+void Checkpoints::measure_ceiling() {
+  if (options_.disk_ceiling && saved_.times > 0) saved_.ceiling.add(write_in_order(comm_, options_.save, part_bytes_));
 }
 
 }  // namespace shardmark::workloads
