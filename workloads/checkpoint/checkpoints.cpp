@@ -22,6 +22,7 @@ namespace {
 using datasets::SavedRange;
 
 constexpr std::size_t kept_checkpoints = 2;
+constexpr std::size_t rounds_ahead = 4;  ///< that are read from the disk while one is brought to where its rows belong
 
 /// Returns the rounds of a restore. Keys that leave come before others, for which they make room.
 std::vector<std::vector<SavedRange>> restored_rounds(const SavedLayout& layout, int ranks) {
@@ -170,12 +171,15 @@ std::pair<std::int64_t, std::int64_t> Checkpoints::restore_one(const datasets::C
   datasets::SavedRows rows;
   const bool lists_rows = std::ranges::any_of(layout.arrays, &datasets::SavedArray::is_numbered);
   const auto rounds = restored_rounds(layout, comm_.size());
+  std::size_t begun = 0;
   for (std::size_t r = 0; r < rounds.size(); ++r) {
     if (status_) status_(fmt::format("restoring step {}: {}", manifest.step, percent(r, rounds.size())));
     const SavedRange& own = rounds[r][comm_.rank()];
     std::vector<std::int64_t> listed;
     comm::agree(comm_, [&] {
       held.require_room();
+      for (; begun < std::min(r + 1 + rounds_ahead, rounds.size()); ++begun)
+        if (const SavedRange& later = rounds[begun][comm_.rank()]; later.count > 0) reader.begin_read(later);
       if (own.count == 0) return;
       reader.read(own, rows);
       const datasets::SavedArray& array = layout.arrays[own.array];
