@@ -73,9 +73,9 @@ class Checkpoints {
   /// were touched since the checkpoint before, until these have more bytes together than all rows. Whatever ends it,
   /// what was saved before stays whole; afterwards the checkpoint before is kept, and none that is older. Throws
   /// InputError where the folder cannot be written. With SaveMode::behind it returns when the rows are kept as they are
-  /// (ShardedTables::keep_rows): steps go on, and a tenth of their time carries the rows away, until another save()
-  /// comes, or finish(), which wait for the rest. Where the options ask for it, each save that steps waited for is held
-  /// against files of its bytes, and of those behind steps the last.
+  /// (ShardedTables::keep_rows): steps go on, and a share of their time carries the rows away (Pacing), until another
+  /// save() comes, or finish(), which wait for the rest. Where the options ask for it, each save that steps waited for
+  /// is held against files of its bytes, and of those behind steps the last.
   void save(ShardedTables& tables, DenseModel& dense);
   void finish();
 
