@@ -81,7 +81,12 @@ std::vector<std::optional<std::vector<std::int64_t>>> TouchedRows::rows(const co
       continue;
     }
     const Table& table = tables_[static_cast<std::size_t>(array.table)];
-    auto of_parts = storage_of(table).rows_of_parts(table, of_tables[static_cast<std::size_t>(array.table)]);
+    std::vector<std::int64_t>& of_table = of_tables[static_cast<std::size_t>(array.table)];
+    if (!storage_of(table).computes()) {  // the table is its one part
+      rows.emplace_back(std::move(of_table));
+      continue;
+    }
+    auto of_parts = storage_of(table).rows_of_parts(table, of_table);
     std::vector<std::int64_t>& of_part = of_parts[static_cast<std::size_t>(array.part)];
     if (std::ranges::adjacent_find(of_part, std::greater_equal()) != of_part.end()) sort_distinct(of_part);
     rows.emplace_back(std::move(of_part));
