@@ -28,6 +28,8 @@ MPI_Op op_of(Reduce operation) {
       return MPI_MAX;
     case Reduce::min:
       return MPI_MIN;
+    case Reduce::bit_or:
+      return MPI_BOR;
   }
   return MPI_OP_NULL;
 }
@@ -48,6 +50,8 @@ constexpr std::int64_t most_bytes_by_messages = 4096;
 template <class T>
 T reduced(T a, T b, Reduce operation) {
   if (operation == Reduce::sum) return a + b;
+  if constexpr (std::integral<T>)
+    if (operation == Reduce::bit_or) return a | b;
   return operation == Reduce::max ? std::max(a, b) : std::min(a, b);
 }
 

@@ -18,7 +18,7 @@
 
 namespace shardmark::comm {
 
-enum class Reduce { sum, max, min };
+enum class Reduce { sum, max, min, bit_or };  ///< bit_or: of integers alone
 
 template <class T>
 concept Reducible =

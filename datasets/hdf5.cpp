@@ -339,6 +339,14 @@ void RowData::read(std::int64_t first, std::span<std::byte> rows) const {
     file_->fail(name_, "cannot be read, truncated or damaged (" + cause() + ")");
 }
 
+void RowData::begin_read(std::int64_t first, std::int64_t count) const {
+  const haddr_t begin = H5Dget_offset(handle_.id());
+  const std::int64_t row = elements_ * bytes_of(type_);
+  if (begin != HADDR_UNDEF)
+    posix_fadvise(descriptor_of(file_->id()), static_cast<off_t>(begin) + first * row, count * row,
+                  POSIX_FADV_WILLNEED);
+}
+
 template <class T>
 Dataset<T> Dataset<T>::create(File& file, const std::string& name, std::int64_t chunk_elements) {
   const hsize_t none = 0;

@@ -153,6 +153,8 @@ class RowData {
   /// Write and read the rows from `first` on that the bytes hold.
   void write(std::int64_t first, std::span<const std::byte> rows);
   void read(std::int64_t first, std::span<std::byte> rows) const;
+  /// Lets the system begin to read rows that are read later. A hint.
+  void begin_read(std::int64_t first, std::int64_t count) const;
 
  private:
   RowData(const File& file, std::string name, RowElement type, std::int64_t elements, Handle handle)

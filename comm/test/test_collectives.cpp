@@ -27,6 +27,8 @@ TEST_P(Collectives, ReduceScalars) {
   EXPECT_EQ(all_reduce(comm_, std::int64_t{1} << (40 + rank_), Reduce::max), std::int64_t{1} << (39 + size_));
   EXPECT_EQ(all_reduce(comm_, -1.5 * rank_, Reduce::min), -1.5 * (size_ - 1));
   EXPECT_EQ(all_reduce(comm_, 0.25f, Reduce::sum), 0.25f * static_cast<float>(size_));
+  EXPECT_EQ(all_reduce(comm_, std::int64_t{1} << (40 + rank_) | 3, Reduce::bit_or),
+            (((std::int64_t{1} << size_) - 1) << 40) | 3);
 }
 
 template <class T>

@@ -239,6 +239,16 @@ void CheckpointReader::read(const SavedRange& blocks, SavedRows& rows) const {
                                  rows_text(array, blocks.first, blocks.end())));
 }
 
+void CheckpointReader::begin_read(const SavedRange& blocks) const {
+  for (std::size_t p = 0; p < manifest_.parts.size(); ++p)
+    for (std::size_t r = 0; r < manifest_.parts[p].ranges.size(); ++r) {
+      const SavedRange& held = manifest_.parts[p].ranges[r];
+      const std::int64_t begin = std::max(held.first, blocks.first), end = std::min(held.end(), blocks.end());
+      if (held.array != blocks.array || begin >= end) continue;
+      for (const hdf5::RowData& field : part(p).ranges[r].fields) field.begin_read(begin - held.first, end - begin);
+    }
+}
+
 std::vector<std::uint64_t> CheckpointReader::checksums(std::int64_t array) const {
   std::vector<std::uint64_t> checksums(static_cast<std::size_t>(manifest_.arrays[array].blocks()));
   for (std::size_t p = 0; p < manifest_.parts.size(); ++p)

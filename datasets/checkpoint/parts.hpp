@@ -93,6 +93,8 @@ class CheckpointReader {
     read(blocks, rows);
     return rows;
   }
+  /// Lets the system begin to read blocks that are read later.
+  void begin_read(const SavedRange& blocks) const;
   /// Returns the checksums of all blocks of an array, as its parts have them.
   std::vector<std::uint64_t> checksums(std::int64_t array) const;
   /// Reads everything, and returns a line for each part or block that is not what was written.

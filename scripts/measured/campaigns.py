@@ -92,6 +92,7 @@ LINKS_PREDICTED = tuple(
 # Tables of any keys beside dense ones; what was saved as training went on is restored on as many ranks, and on more.
 SAVED = "saved-"  # begins the name of a folder of checkpoints, which goes with the campaign
 TRAINED = ("criteo-kaggle", "--scale", "1/4", "--plan", "row_wise", "--exchange", "node_shared", "--check", "1")
+CEILING = ("--disk-ceiling", "true")
 SMALL_TRAINED = ("--scale", "1/1024", "--batch", "512", "--train", "8", "--save-every", "2")
 
 
@@ -99,16 +100,16 @@ def saved(name, *more):
     return Part(name, (*SHARDMARK, "run", *TRAINED, "--train", "1400", "--save", SAVED + name, "--save-every", "700", *more), SMALL_TRAINED)
 
 
-def restored(ranks, launcher):
-    return Part(f"restore{ranks}", (*launcher, "shardmark", "run", *TRAINED, "--train", "1410", "--restore", SAVED + "stop"),
+def restored(name, launcher, *more):
+    return Part(name, (*launcher, "shardmark", "run", *TRAINED, "--train", "1410", "--restore", SAVED + "stop", *more),
                 SMALL_TRAINED[:4] + ("--train", "10"))
 
 
 DYNAMIC_PARTS = (
     Part("steps", (*SHARDMARK, "compare", *TRAINED, "--storage", "dense,dynamic", "--batches", "16", "--steps", "200", "--budget", "2m",
                    "--machine", MACHINE), ("--scale", "1/1024", "--batch", "512", "--budget", "10s")),
-    saved("stop"), saved("behind", "--save-mode", "behind"), saved("changes", "--save-kind", "changes"),
-    restored(2, LAUNCHER), restored(3, ("mpiexec", "--oversubscribe", "-n", "3")),
+    saved("stop", *CEILING), saved("behind", "--save-mode", "behind"), saved("changes", "--save-kind", "changes", *CEILING),
+    restored("restore2", LAUNCHER), restored("disk", LAUNCHER, *CEILING), restored("restore3", ("mpiexec", "--oversubscribe", "-n", "3")),
 )
 PUBLISHED = tuple(Part(workload, ("shardmark", "predict", workload, "--published")) for workload in (
     "hugectr-dlrm", "synthetic-tiny", "synthetic-small", "synthetic-medium", "synthetic-large", "synthetic-jumbo"))

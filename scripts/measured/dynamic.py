@@ -8,7 +8,7 @@ from measured.files import field, of_part
 from measured.text import figure, interval, markdown_table, ratio_text, span_text
 
 SAVES = {"stop": "all rows, training stops", "behind": "all rows, behind the steps", "changes": "all rows, then what changed"}
-RESTORES = ("restore2", "restore3")
+RESTORES = {"restore2": "page cache", "restore3": "page cache", "disk": "disk"}
 
 
 def steps(results):
@@ -40,6 +40,12 @@ def steps_table(results):
                 ["storage", "ms [95 % interval]", "of dense", "predicted, ms", "bytes per row / without values and state", "wrong"], rows))
 
 
+def of_ceiling(told):
+    """62 % (1.30): the share, and the ceiling in GB/s."""
+    ceiling = told.get("ceiling_gb_per_s")
+    return f"{100 * told['gb_per_s'] / ceiling:.0f} % ({ceiling:.2f})" if ceiling else "-"
+
+
 def saves_table(results):
     found = {part: record for part in SAVES for record in of_part(results, part) if record.get("saved")}
     rows = []
@@ -49,17 +55,23 @@ def saves_table(results):
         of_stop = f"{100 * longest / found['stop']['saved']['longest_wait_seconds']:.0f} %" if part != "stop" and "stop" in found else "-"
         slowed = f"{told['step_ms_behind'] / told['step_ms_between']:.2f}" if told.get("steps_behind") else "-"
         rows.append([SAVES[part], told["times"], figure(told["bytes"] / told["times"] / 1e6), figure(waited), f"{told['gb_per_s']:.2f}",
-                     figure(longest), of_stop, slowed])
-    return "" if not rows else "**Saves** of dense tables in training, with the sync of the disk.\n\n" + markdown_table(
-        ["what", "times", "MB each", "waited, s each", "GB/s", "a step waited at most, s", "of the first", "steps beside saves / others"], rows)
+                     of_ceiling(told), figure(longest), of_stop, slowed])
+    return "" if not rows else (
+        "**Saves** of dense tables in training, with the sync of the disk. The ceiling: right behind each save every rank writes and syncs a "
+        "file of as many bytes, in order.\n\n" + markdown_table(
+            ["what", "times", "MB each", "waited, s each", "GB/s", "of the ceiling (GB/s)", "a step waited at most, s", "of the first",
+             "steps beside saves / others"], rows))
 
 
 def restores_table(results):
     rows = []
-    for record in (record for part in RESTORES for record in of_part(results, part) if record.get("restored")):
+    for part, record in ((part, record) for part in RESTORES for record in of_part(results, part) if record.get("restored")):
         told = record["restored"]
-        rows.append([record["ranks"], figure(told["bytes"] / 1e6), figure(told["seconds"]), f"{told['gb_per_s']:.2f}"])
-    return "" if not rows else "**Restores** of what 2 ranks saved.\n\n" + markdown_table(["ranks", "MB", "seconds", "GB/s"], rows)
+        rows.append([record["ranks"], f"{RESTORES[part]}, {100 * told['cached_share']:.0f} % cached" if told.get("cached_share") else RESTORES[part],
+                     figure(told["bytes"] / 1e6), figure(told["seconds"]), f"{told['gb_per_s']:.2f}", of_ceiling(told)])
+    return "" if not rows else (
+        "**Restores** of what 2 ranks saved: of files that the system mostly has in its page cache, and taken out of it. The ceiling: right "
+        "behind it they are taken out again, and the ranks read them in order.\n\n" + markdown_table(["ranks", "from", "MB", "seconds", "GB/s", "of the ceiling (GB/s)"], rows))
 
 
 def dynamic_table(results):

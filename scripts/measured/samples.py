@@ -81,15 +81,17 @@ STEP_PEERS = [environment(torchrec={"torchrec": "1.5", "fbgemm": "1.5", "torch":
                         "input_dist": 1.0, "lookup": 2.0, "output_dist": 0.1, "dense": 3.0, "grad_dist": 0.5, "update": 4.0}})))]
 
 
-def saved_case(part, seconds, waited, **more):
+def saved_case(part, seconds, waited, **ceiling):
     return case("row_wise", 10, 9, 11, part=part, saved={
+        **ceiling,
         "times": 4, "seconds": seconds, "bytes": 2_000_000_000, "gb_per_s": 2 / seconds, "sent_bytes": 1, "waited_seconds": waited,
         "longest_wait_seconds": waited / 2, "end_wait_seconds": 0.0, "steps_behind": 100 * (waited < seconds), "step_ms_behind": 11.0,
-        "step_ms_between": 10.0}, **more)
+        "step_ms_between": 10.0})
 
 
-def restored_case(ranks, seconds):
-    return {**case("row_wise", 10, 9, 11, part=f"restore{ranks}", restored={
+def restored_case(part, ranks, seconds, **ceiling):
+    return {**case("row_wise", 10, 9, 11, part=part, restored={
+        **ceiling,
         "times": 1, "seconds": seconds, "bytes": 500_000_000, "gb_per_s": 0.5 / seconds, "sent_bytes": 1}), "ranks": ranks}
 
 
@@ -97,7 +99,8 @@ DYNAMIC = [environment(),
            {**case("row_wise", 10, 9.5, 10.5, part="steps", options={"storage": "dense"}), "predicted_ms": 9},
            {**case("row_wise", 12, 11.5, 12.5, part="steps", options={"storage": "dynamic"}, dynamic={
                "found": 90, "admitted": 10, "absent": 0, "bytes_per_row": 124.4, "key_bytes_per_row": 56.4}), "predicted_ms": 12.6},
-           saved_case("stop", 4, 4), saved_case("behind", 16, 1), saved_case("changes", 2, 2), restored_case(2, 0.25), restored_case(3, 0.5)]
+           saved_case("stop", 4, 4, ceiling_gb_per_s=0.8), saved_case("behind", 16, 1), saved_case("changes", 2, 2), restored_case("restore2", 2, 0.25),
+           restored_case("restore3", 3, 0.5), restored_case("disk", 2, 0.5, ceiling_gb_per_s=1.5, cached_share=0.1)]
 MAPS = [{**environment(packages={"b": "1", "a": "2"}, threads=1, keys="8M"), "machine": {"cpu": "Some CPU"}},
         *({"record": "time", "pass": 0, "setting": "tuned", "operation": operation, "system": system, "ns": ns}
           for operation, ours in (("find", 10.0), ("insert", 40.0)) for system, ns in (("shardmark", ours), ("one", 2 * ours), ("two", 3 * ours)))]

@@ -117,7 +117,7 @@ class Measure(unittest.TestCase):
         (self.folder / "raw" / "saved-stop").mkdir()  # of one that was interrupted
         self.measure("dynamic", "--quick", "--launcher", "env", code=1)  # the program fails on 3 ranks
         first, *records = map(json.loads, (self.folder / "box" / "dynamic.jsonl").read_text().splitlines())
-        self.assertEqual([record["part"] for record in records], ["steps", "stop", "behind", "changes", "restore2"])
+        self.assertEqual([record["part"] for record in records], ["steps", "stop", "behind", "changes", "restore2", "disk"])
         self.assertIn("--save saved-behind --save-every 700 --save-mode behind", first["campaign"]["command"])
         self.assertEqual(sorted(path.name for path in (self.folder / "raw").glob("saved-*")), [])
 

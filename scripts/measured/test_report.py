@@ -126,8 +126,10 @@ class Dynamic(unittest.TestCase):
         self.assertIn("Of the keys of the timed steps 90.0 % had a row", page)
         self.assertIn("| dense | 10.00 [9.500, 10.50] | 1.00 | 9.000 (-10.0 %) | - | 0 |", page)
         self.assertIn("| dynamic | 12.00 [11.50, 12.50] | 1.20 [1.10, 1.32] | 12.60 (+5.0 %) | 124.4 / 56.40 | 0 |", page)
-        self.assertIn("| all rows, behind the steps | 4 | 500.0 | 0.250 | 0.12 | 0.500 | 25 % | 1.10 |", page)
-        self.assertIn("| 3 | 500.0 | 0.500 | 1.00 |", page)
+        self.assertIn("| all rows, training stops | 4 | 500.0 | 1.000 | 0.50 | 62 % (0.80) | 2.000 | - | - |", page)
+        self.assertIn("| all rows, behind the steps | 4 | 500.0 | 0.250 | 0.12 | - | 0.500 | 25 % | 1.10 |", page)
+        self.assertIn("| 3 | page cache | 500.0 | 0.500 | 1.00 | - |", page)
+        self.assertIn("| 2 | disk, 10 % cached | 500.0 | 0.500 | 1.00 | 67 % (1.50) |", page)
 
     def test_what_was_not_measured_is_left_out(self):
         page = pages.section(results("dynamic", [*samples.DYNAMIC[:2], *samples.DYNAMIC[3:4]]), {})

@@ -305,6 +305,9 @@ std::vector<Option> table() {
       folder("restore",
              "let the steps of --train follow a checkpoint, or the latest in a folder of --save, on any ranks and plan",
              &RunOptions::restore),
+      option_of(schedule, "disk_ceiling",
+                "how fast files of the same bytes are written and synced, or read, right behind saves and restores",
+                &RunOptions::disk_ceiling),
       option_of(
           schedule, "check",
           "steps to compare with the serial reference first; after timing the batches that were timed, as time allows",

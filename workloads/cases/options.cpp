@@ -412,6 +412,9 @@ void require_use(const RunOptions& run, const std::vector<Case>& cases, const st
          (each.option->name == "fault" && run.fault == Fault::crash)) &&
         run.save.empty())
       throw InputError(fmt::format("{}: nothing is saved; use --save FOLDER", each.as_given(each.values.front())));
+    if (each.option->name == "disk_ceiling" && run.save.empty() && run.restore.empty())
+      throw InputError(fmt::format("{}: nothing is saved or restored; use --save FOLDER or --restore FOLDER",
+                                   each.as_given(each.values.front())));
     if (each.option->name == "reading" && run.data.file.empty())
       throw InputError(
           fmt::format("{}: the ids come from no file; use --data FILE", each.as_given(each.values.front())));

@@ -93,6 +93,7 @@ struct RunOptions {
   std::int64_t save_every = 0;  ///< so many of these steps, and after the last; 0: after the last alone
   SaveKind save_kind = SaveKind::full;
   SaveMode save_mode = SaveMode::stop;
+  bool disk_ceiling = false;      ///< saves and restores are held against files of the same bytes, in order
   double seconds = 5.0;           ///< budget of timed steps per case when `steps` and `budget` are absent
   std::optional<Seconds> budget;  ///< of the whole measurement, all cases together
   /// This is the JSON of each option before any was set (option_table.hpp).

@@ -22,6 +22,7 @@ namespace {
 using datasets::SavedRange;
 
 constexpr std::size_t kept_checkpoints = 2;
+constexpr std::size_t rounds_ahead = 4;  ///< that are read from the disk while one is brought to where its rows belong
 
 /// Returns the rounds of a restore. Keys that leave come before others, for which they make room.
 std::vector<std::vector<SavedRange>> restored_rounds(const SavedLayout& layout, int ranks) {
@@ -45,6 +46,15 @@ FileSteps killing_at(std::int64_t at) {
   return [left = std::make_shared<std::int64_t>(at)](std::string_view) {
     if (--*left == 0) std::raise(SIGKILL);
   };
+}
+
+/// Returns the files that a restore reads, but for manifests.
+std::vector<std::string> files_of(const std::string& restored) {
+  std::vector<std::string> files;
+  for (const std::string& folder : datasets::chain_of(restored))
+    for (const datasets::SavedPart& part : datasets::read_manifest(folder).parts)
+      files.push_back((std::filesystem::path(folder) / part.file).string());
+  return files;
 }
 
 std::string percent(std::size_t done, std::size_t all) { return fmt::format("{} %", 100 * done / all); }
@@ -114,6 +124,13 @@ void Checkpoints::took(const StepInput& input) {
 }
 
 std::int64_t Checkpoints::restore(ShardedTables& tables, DenseModel& dense) {
+  std::vector<std::string> files;
+  double cached = 0.0;
+  if (options_.disk_ceiling) {
+    files = comm::agree(comm_, [&] { return files_of(options_.restore); });
+    drop_cached(comm_, files);
+    cached = cached_share(comm_, files);
+  }
   const CostsWatch watch(comm_);
   const SavedLayout layout = layout_of(tables, dense);
   const auto readers = comm::agree(comm_, [&] {
@@ -138,6 +155,11 @@ std::int64_t Checkpoints::restore(ShardedTables& tables, DenseModel& dense) {
   tables.resume({.number = latest.step, .seed = options_.row_values().seed});
   restored_.add(watch.end(costs.bytes, costs.sent));
   restored_.waited = restored_.seconds;
+  if (options_.disk_ceiling) {
+    drop_cached(comm_, files);
+    restored_.ceiling = read_in_order(comm_, files);
+    restored_.cached_share = cached;
+  }
   return latest.step;
 }
 
@@ -149,12 +171,15 @@ std::pair<std::int64_t, std::int64_t> Checkpoints::restore_one(const datasets::C
   datasets::SavedRows rows;
   const bool lists_rows = std::ranges::any_of(layout.arrays, &datasets::SavedArray::is_numbered);
   const auto rounds = restored_rounds(layout, comm_.size());
+  std::size_t begun = 0;
   for (std::size_t r = 0; r < rounds.size(); ++r) {
     if (status_) status_(fmt::format("restoring step {}: {}", manifest.step, percent(r, rounds.size())));
     const SavedRange& own = rounds[r][comm_.rank()];
     std::vector<std::int64_t> listed;
     comm::agree(comm_, [&] {
       held.require_room();
+      for (; begun < std::min(r + 1 + rounds_ahead, rounds.size()); ++begun)
+        if (const SavedRange& later = rounds[begun][comm_.rank()]; later.count > 0) reader.begin_read(later);
       if (own.count == 0) return;
       reader.read(own, rows);
       const datasets::SavedArray& array = layout.arrays[own.array];
@@ -197,6 +222,7 @@ void Checkpoints::save(ShardedTables& tables, DenseModel& dense) {
     begin(dense);
     while (options_.save_mode == SaveMode::stop && !begun_->whole) go_on_by_part();
   });
+  if (options_.save_mode == SaveMode::stop) measure_ceiling();
   took_at_ = MPI_Wtime();
 }
 
@@ -295,6 +321,7 @@ void Checkpoints::complete(Waiting waiting) {
 
 void Checkpoints::finish() {
   complete(Waiting::end);
+  if (options_.save_mode == SaveMode::behind) measure_ceiling();
   comm::agree(comm_, [&] {
     if (removal_.valid()) removal_.get();
   });
@@ -308,12 +335,17 @@ void Checkpoints::account() {
   costs.longest = comm::all_reduce(comm_, pacing.longest(), comm::Reduce::max);
   costs.ended = comm::all_reduce(comm_, pacing.ended(), comm::Reduce::max);
   saved_.add(costs);
+  part_bytes_ = saving.part_bytes();
   if (status_) {
     status_("");
     if (comm_.rank() == 0)
       fmt::print(stderr, "checkpoint: {} ({:.2f} s, {:.2f} GB/s)\n", begun_->folder, costs.seconds, costs.gb_per_s());
   }
   begun_.reset();
+}
+
+void Checkpoints::measure_ceiling() {
+  if (options_.disk_ceiling && saved_.times > 0) saved_.ceiling.add(write_in_order(comm_, options_.save, part_bytes_));
 }
 
 }  // namespace shardmark::workloads

@@ -11,6 +11,7 @@
 #include "comm/communicator.hpp"
 #include "datasets/checkpoint/parts.hpp"
 #include "workloads/cases/options.hpp"
+#include "workloads/checkpoint/disk_ceiling.hpp"
 #include "workloads/checkpoint/pacing.hpp"
 #include "workloads/checkpoint/row_pieces.hpp"
 #include "workloads/checkpoint/touched_rows.hpp"
@@ -22,14 +23,16 @@ namespace shardmark::workloads {
 /// Holds what checkpoints of a run took, over all ranks.
 struct CheckpointCosts {
   std::int64_t times = 0;
-  double seconds = 0.0;    ///< of the slowest rank, its waiting for others and for the disk included
-  double waited = 0.0;     ///< seconds of these in which steps waited: all, or less of saves behind them
-  double longest = 0.0;    ///< seconds for which steps waited at one time
-  double ended = 0.0;      ///< seconds in which the end of the run waited for a save behind it
-  StepTimes behind = {};   ///< of steps while saves went on, with what these took from them
-  StepTimes between = {};  ///< of the other steps but the first
-  std::int64_t bytes = 0;  ///< of rows
-  std::int64_t sent = 0;   ///< bytes from rank to rank, for rows to come into the order of blocks, or out of it
+  double seconds = 0.0;       ///< of the slowest rank, its waiting for others and for the disk included
+  double waited = 0.0;        ///< seconds of these in which steps waited: all, or less of saves behind them
+  double longest = 0.0;       ///< seconds for which steps waited at one time
+  double ended = 0.0;         ///< seconds in which the end of the run waited for a save behind it
+  StepTimes behind = {};      ///< of steps while saves went on, with what these took from them
+  StepTimes between = {};     ///< of the other steps but the first
+  std::int64_t bytes = 0;     ///< of rows
+  std::int64_t sent = 0;      ///< bytes from rank to rank, for rows to come into the order of blocks, or out of it
+  FileTraffic ceiling = {};   ///< of files of the same bytes, where the options ask for it
+  double cached_share = 0.0;  ///< then of restores: of the bytes of their files that were in memory all the same
 
   void add(const CheckpointCosts& more) {
     times += more.times;
@@ -58,6 +61,7 @@ class Checkpoints {
   /// Reads the checkpoint that options.restore names, and returns how many steps had been taken. The next step is, bit
   /// for bit where sums are exact, the one that would have followed there. Throws InputError naming file, table and
   /// rows where it cannot be read or is of another model.
+  /// Where the options ask for it, its files come from the disk, and are read in order right behind it.
   std::int64_t restore(ShardedTables& tables, DenseModel& dense);
 
   /// Takes note of the rows that a step on this input may have changed, where only such are saved (SaveKind::changes),
@@ -69,8 +73,9 @@ class Checkpoints {
   /// were touched since the checkpoint before, until these have more bytes together than all rows. Whatever ends it,
   /// what was saved before stays whole; afterwards the checkpoint before is kept, and none that is older. Throws
   /// InputError where the folder cannot be written. With SaveMode::behind it returns when the rows are kept as they are
-  /// (ShardedTables::keep_rows): steps go on, and a tenth of their time carries the rows away, until another save()
-  /// comes, or finish(), which wait for the rest.
+  /// (ShardedTables::keep_rows): steps go on, and a share of their time carries the rows away (Pacing), until another
+  /// save() comes, or finish(), which wait for the rest. Where the options ask for it, each save that steps waited for
+  /// is held against files of its bytes, and of those behind steps the last.
   void save(ShardedTables& tables, DenseModel& dense);
   void finish();
 
@@ -88,6 +93,8 @@ class Checkpoints {
   void go_on_by_part();
   bool waits_for_threads() const;
   void account();
+  /// Writes files of as many bytes as the latest save had, where the options ask for it.
+  void measure_ceiling();
   /// Does some of a save behind the steps, as much as there is time for; and all that is left.
   void go_on();
   void complete(Waiting waiting);
@@ -111,7 +118,8 @@ class Checkpoints {
   std::int64_t changed_bytes_ = 0;               ///< of the checkpoints since the one with all rows
   std::future<void> removal_;                    ///< of older checkpoints: large files take as long as several steps
   CheckpointCosts saved_, restored_;
-  double took_at_ = 0.0;  ///< when the latest step, or the begin of a save behind it, had ended
+  std::int64_t part_bytes_ = 0;  ///< of this rank in the latest save
+  double took_at_ = 0.0;         ///< when the latest step, or the begin of a save behind it, had ended
 };
 
 }  // namespace shardmark::workloads

@@ -22,7 +22,7 @@ struct StepTimes {
   double mean_ms() const { return steps > 0 ? 1e3 * seconds / static_cast<double>(steps) : 0.0; }
 };
 
-/// Paces a save that works between steps by parts, such as rounds of rows: it may take a tenth of the time of the
+/// Paces a save that works between steps by parts, such as rounds of rows: it may take 7 % of the time of the
 /// steps. Knows for how long it was waited for.
 class Pacing {
  public:

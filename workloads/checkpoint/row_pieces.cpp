@@ -4,18 +4,19 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "reference/error.hpp"
 
 namespace shardmark::workloads {
 namespace {
 
-/// Is consecutive local rows of cells that a rank holds, or rows of some keys.
+/// Is consecutive local rows of cells that a rank holds, or some of them, or rows of some keys.
 struct Piece {
   HeldCells cells;
   std::int64_t first = 0, count = 0;
   std::int64_t place = 0, step = 1;  ///< of the first row among those of the round, and from one to the next
-  std::vector<std::int64_t> keys = {}, places = {};  ///< [count] of some keys, and their places in the round
+  std::vector<std::int64_t> listed = {}, places = {};  ///< [count] local rows or keys, and their places in the round
 
   std::int64_t values(const ArrayLayout& layout) const { return count * layout.value_bytes(cells.columns()); }
   std::int64_t floats(const ArrayLayout& layout) const { return count * layout.state_floats(cells.columns()); }
@@ -35,57 +36,76 @@ void add_range(const datasets::SavedRange& range, const HeldCells& cells, std::v
   if (count > 0) pieces.push_back({cells, first, count, cells.rows.global(first) - range.first, cells.rows.stride});
 }
 
-/// Adds the rows of cells that are listed, those that follow each other in both as one piece.
+/// Adds the rows of cells that are listed, where there are any.
 void add_listed(std::span<const std::int64_t> listed, const HeldCells& cells, std::vector<Piece>& pieces) {
-  bool follows = false;
-  for (std::int64_t i = 0; i < std::ssize(listed); ++i) {
-    const bool held = cells.rows.contains(listed[i]);
-    if (held && follows && cells.rows.local(listed[i]) == pieces.back().first + pieces.back().count)
-      ++pieces.back().count;
-    else if (held)
-      pieces.push_back({cells, cells.rows.local(listed[i]), 1, i, 1});
-    follows = held;
+  Piece piece{.cells = cells};
+  const auto at_least = [&](std::int64_t row) { return std::ranges::lower_bound(listed, row) - listed.begin(); };
+  const std::int64_t begin = at_least(cells.rows.begin), end = at_least(cells.rows.end);
+  piece.listed.reserve(static_cast<std::size_t>(end - begin));
+  piece.places.reserve(static_cast<std::size_t>(end - begin));
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (!cells.rows.contains(listed[i])) continue;
+    piece.listed.push_back(cells.rows.local(listed[i]));
+    piece.places.push_back(i);
   }
+  piece.count = std::ssize(piece.listed);
+  if (piece.count > 0) pieces.push_back(std::move(piece));
 }
 
+/// Says which pieces of a rank's rows matter here: those of what this rank holds, or all.
+struct PiecesOf {
+  std::optional<int> holder;
+
+  bool has(const HeldCells& cells) const { return !holder || cells.rank == *holder; }
+};
+
+/// Returns which pieces of the rows of `rank` concern rank `own`.
+PiecesOf pieces_here(int rank, int own) { return rank == own ? PiecesOf{} : PiecesOf{own}; }
+
 /// Adds a piece for each holder of rows whose keys are listed; `once`: of what several hold from the first alone.
-void add_keys(const ArrayLayout& layout, std::span<const std::int64_t> listed, bool once, std::vector<Piece>& pieces) {
+void add_keys(const ArrayLayout& layout, std::span<const std::int64_t> listed, const PiecesOf& some, bool once,
+              std::vector<Piece>& pieces) {
   std::vector<std::int64_t> buckets;
   for (const std::int64_t key : listed) buckets.push_back(layout.bucket(key));
   std::vector<Piece> of_holders(layout.holders.size());
   for (const std::vector<std::int64_t>& holders : layout.holders_of_buckets)
     for (std::int64_t i = 0; i < std::ssize(listed); ++i) {
       const std::int64_t holder = holders[buckets[i]];
-      if (holder < 0 || (once && layout.has_copies() && layout.holders[holder].repeats)) continue;
-      of_holders[holder].keys.push_back(listed[i]);
+      if (holder < 0 || !some.has(layout.holders[holder])) continue;
+      if (once && layout.has_copies() && layout.holders[holder].repeats) continue;
+      of_holders[holder].listed.push_back(listed[i]);
       of_holders[holder].places.push_back(i);
     }
   for (std::size_t h = 0; h < of_holders.size(); ++h) {
-    if (of_holders[h].keys.empty()) continue;
+    if (of_holders[h].listed.empty()) continue;
     of_holders[h].cells = layout.holders[h];
-    of_holders[h].count = std::ssize(of_holders[h].keys);
+    of_holders[h].count = std::ssize(of_holders[h].listed);
     pieces.push_back(std::move(of_holders[h]));
   }
 }
 
-/// Returns all pieces of a rank's rows: of those that one rank holds, and of those that every rank holds once for each
+/// Returns the pieces of a rank's rows: of those that one rank holds, and of those that every rank holds once for each
 /// of `replicas`; `once`: of what holders of other columns have too from the first alone.
-std::vector<Piece> pieces_of(const ArrayLayout& layout, const RoundRows& rows, const std::vector<int>& replicas,
-                             bool once) {
+std::vector<Piece> pieces_of(const ArrayLayout& layout, const RoundRows& rows, const PiecesOf& some,
+                             const std::vector<int>& replicas, bool once) {
   std::vector<Piece> pieces;
   if (rows.range.count == 0) return pieces;
   if (layout.keyed) {
-    add_keys(layout, rows.listed, once, pieces);
+    add_keys(layout, rows.listed, some, once, pieces);
     return pieces;
   }
+  datasets::SavedRange range = rows.range;
+  if (!rows.listed.empty()) range.first = rows.listed.front();
+  const bool has_gaps = !rows.listed.empty() && rows.listed.back() - range.first >= range.count;
   const auto add = [&](const HeldCells& cells) {
-    rows.listed.empty() ? add_range(rows.range, cells, pieces) : add_listed(rows.listed, cells, pieces);
+    has_gaps ? add_listed(rows.listed, cells, pieces) : add_range(range, cells, pieces);
   };
-  for (const HeldCells& cells : layout.holders) add(cells);
+  for (const HeldCells& cells : layout.holders)
+    if (some.has(cells)) add(cells);
   for (const int rank : replicas) {
     HeldCells cells = layout.replica;
     cells.rank = rank;
-    if (cells.rows.count() > 0) add(cells);
+    if (cells.rows.count() > 0 && some.has(cells)) add(cells);
   }
   return pieces;
 }
@@ -105,6 +125,11 @@ void copy(const ArrayLayout& layout, const Piece& piece, Whole& whole, Byte* val
   };
   constexpr std::size_t use_field = 1;  // behind the key
   const std::size_t state_field = whole.size() - 1, value_field = state_field - (all_state > 0 ? 1 : 0);
+  if (piece.places.empty() && piece.step == 1 && columns == layout.dim) {  // whole rows, back to back on both sides
+    move(whole[value_field].data() + piece.place * columns * size, values, piece.values(layout));
+    if (all_state > 0) move(whole[state_field].data() + 4 * piece.place * all_state, state, 4 * piece.floats(layout));
+    return;
+  }
   for (std::int64_t i = 0; i < piece.count; ++i) {
     const std::int64_t row = piece.place_of(i);
     if (layout.has_uses()) {
@@ -130,12 +155,14 @@ StoredRows room_for(const ArrayLayout& layout, const Piece& piece) {
 }
 
 StoredRows read_piece(const HeldRows& held, const ArrayLayout& layout, const Piece& piece) {
-  return layout.keyed ? held.read_keys(layout, piece.cells, piece.keys)
-                      : held.read(layout, piece.cells, piece.first, piece.count);
+  if (layout.keyed) return held.read_keys(layout, piece.cells, piece.listed);
+  return piece.listed.empty() ? held.read(layout, piece.cells, piece.first, piece.count)
+                              : held.read_listed(layout, piece.cells, piece.listed);
 }
 void write_piece(HeldRows& held, const ArrayLayout& layout, const Piece& piece, const StoredRows& stored) {
-  layout.keyed ? held.write_keys(layout, piece.cells, piece.keys, stored)
-               : held.write(layout, piece.cells, piece.first, stored);
+  if (layout.keyed) return held.write_keys(layout, piece.cells, piece.listed, stored);
+  piece.listed.empty() ? held.write(layout, piece.cells, piece.first, stored)
+                       : held.write_listed(layout, piece.cells, piece.listed, stored);
 }
 
 /// Names where values, state and uses of a piece lie.
@@ -205,6 +232,16 @@ void HeldRows::write(const ArrayLayout& layout, const HeldCells& cells, std::int
   std::ranges::copy(rows.state, weights_.state.begin() + layout.vectors * first);
 }
 
+StoredRows HeldRows::read_listed(const ArrayLayout& layout, const HeldCells& cells,
+                                 const std::vector<std::int64_t>& local_rows) const {
+  return tables_.store_of(cells.shard).read_listed(cells.shard, layout.part, local_rows);
+}
+
+void HeldRows::write_listed(const ArrayLayout& layout, const HeldCells& cells,
+                            const std::vector<std::int64_t>& local_rows, const StoredRows& rows) {
+  tables_.store_of(cells.shard).write_listed(cells.shard, layout.part, local_rows, rows);
+}
+
 StoredRows HeldRows::read_keys(const ArrayLayout& layout, const HeldCells& cells,
                                const std::vector<std::int64_t>& keys) const {
   return tables_.store_of(cells.shard).read_keys(cells.shard, *layout.keyed, keys);
@@ -240,7 +277,7 @@ const datasets::SavedRows& BlockExchange::collect(const std::vector<RoundRows>& 
   std::vector<std::vector<Piece>> pieces;  // of the range of each rank
   std::vector<std::int64_t> in(static_cast<std::size_t>(ranks)), out(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
-    pieces.push_back(pieces_of(layout_of(r), ranges[r], {r}, true));
+    pieces.push_back(pieces_of(layout_of(r), ranges[r], pieces_here(r, own), {r}, true));
     for (const Piece& piece : pieces.back()) {
       if (r != own && piece.cells.rank == own) out[r] += piece.bytes(layout_of(r));
       if (r == own && piece.cells.rank != own) in[piece.cells.rank] += piece.bytes(layout_of(r));
@@ -288,7 +325,7 @@ void BlockExchange::spread(const std::vector<RoundRows>& ranges, const datasets:
   std::vector<std::vector<Piece>> pieces;  // of the range of each rank
   std::vector<std::int64_t> in(static_cast<std::size_t>(ranks)), out(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
-    pieces.push_back(pieces_of(layout_of(r), ranges[r], all, false));
+    pieces.push_back(pieces_of(layout_of(r), ranges[r], pieces_here(r, own), all, false));
     for (const Piece& piece : pieces.back()) {
       if (r != own && piece.cells.rank == own) in[r] += piece.bytes(layout_of(r));
       if (r == own && piece.cells.rank != own) out[piece.cells.rank] += piece.bytes(layout_of(r));

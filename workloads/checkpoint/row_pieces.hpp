@@ -21,6 +21,11 @@ class HeldRows {
   /// Return and set the local rows [first, first + count) of cells that this rank holds.
   StoredRows read(const ArrayLayout& layout, const HeldCells& cells, std::int64_t first, std::int64_t count) const;
   void write(const ArrayLayout& layout, const HeldCells& cells, std::int64_t first, const StoredRows& rows);
+  /// Do the same for some local rows of a table, ascending. Rows of layers are never listed with gaps.
+  StoredRows read_listed(const ArrayLayout& layout, const HeldCells& cells,
+                         const std::vector<std::int64_t>& local_rows) const;
+  void write_listed(const ArrayLayout& layout, const HeldCells& cells, const std::vector<std::int64_t>& local_rows,
+                    const StoredRows& rows);
   /// Do the same by keys, where rows come and go. A store that cannot take them is asked no more, and require_room()
   /// throws what it says.
   StoredRows read_keys(const ArrayLayout& layout, const HeldCells& cells, const std::vector<std::int64_t>& keys) const;

@@ -46,6 +46,7 @@ class Saving {
 
   std::int64_t bytes() const { return manifest_.bytes(); }  ///< of rows, of all ranks
   std::int64_t sent() const { return exchange_.sent(); }    ///< from this rank to others
+  std::int64_t part_bytes() const { return own_.bytes; }    ///< of the file that this rank has closed
 
  private:
   const comm::Communicator& comm_;

@@ -29,7 +29,8 @@ class TouchedRows {
  private:
   const std::vector<Table>& tables_;
   const std::vector<Feature>& features_;
-  std::vector<std::vector<bool>> touched_;  ///< [tables][rows]
+  std::vector<std::int64_t> first_;         ///< [tables + 1] number of the first word of a table
+  std::vector<std::int64_t> touched_ = {};  ///< words of 64 rows
 };
 
 }  // namespace shardmark::workloads

@@ -48,8 +48,12 @@ void record_costs(const char* field, const CheckpointCosts& costs, results::Case
                            {"bytes", costs.bytes},
                            {"gb_per_s", rounded(costs.gb_per_s())},
                            {"sent_bytes", costs.sent}};
-  if (costs.longest == 0.0) return;  // of restores: nothing goes on meanwhile
   auto& details = record.details[field];
+  if (costs.ceiling.bytes > 0) details["ceiling_gb_per_s"] = rounded(costs.ceiling.gb_per_s());
+  if (costs.longest == 0.0) {  // of restores: nothing goes on meanwhile
+    if (costs.ceiling.bytes > 0) details["cached_share"] = rounded(costs.cached_share);
+    return;
+  }
   details["waited_seconds"] = rounded(costs.waited);
   details["longest_wait_seconds"] = rounded(costs.longest);
   details["end_wait_seconds"] = rounded(costs.ended);

@@ -78,6 +78,7 @@ std::string differs_when_restored(const comm::Communicator& comm, const CaseSetu
   RunOptions first = options;
   first.save = before;
   first.save_kind = kind;
+  first.disk_ceiling = mode == SaveMode::behind;
   const auto keeps = [](const Table& table) { return storage_of(table).keeps_rows; };
   if (host_reaches_arrays && std::ranges::all_of(tables, keeps)) first.save_mode = mode;
   Checkpoints in_midst(comm, first, plan, {});
@@ -90,6 +91,7 @@ std::string differs_when_restored(const comm::Communicator& comm, const CaseSetu
   RunOptions second = options;
   second.restore = before;
   second.save = again;
+  second.disk_ceiling = mode == SaveMode::stop;
   Checkpoints restored(comm, second, plan, {});
   prepared.fill();
   const std::int64_t taken = restored.restore(prepared.tables(), prepared.ready(0).dense);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <new>
 
+#include "kernels/huge_pages.hpp"
 #include "reference/error.hpp"
 
 namespace shardmark::workloads {
@@ -20,6 +21,7 @@ KeptRows::KeptRows(const RowArrays& rows)
   if (rows.rows > std::int64_t{std::numeric_limits<std::uint32_t>::max()} - first_copy)
     throw InputError(fmt::format(
         "--save-mode behind: a shard has {} rows, and copies of them are numbered in 32 bits; use stop", rows.rows));
+  kernels::advise_huge_pages(slots_.get(), std::int64_t{sizeof(std::uint32_t)} * rows.rows);
 }
 
 void KeptRows::make_room(std::int64_t copies) {
@@ -30,10 +32,9 @@ void KeptRows::make_room(std::int64_t copies) {
 
 void KeptRows::keep(std::int64_t row) {
   if (row >= rows_.rows) return;
-  std::uint32_t& slot = slots_[static_cast<std::size_t>(row)];
-  if (slot != unchanged) return;
+  if (slot(row).load(std::memory_order_relaxed) != unchanged) return;
   const std::int64_t number = used_.fetch_add(1, std::memory_order_relaxed);
-  slot = static_cast<std::uint32_t>(first_copy + number);
+  slot(row).store(static_cast<std::uint32_t>(first_copy + number), std::memory_order_relaxed);
   std::byte* const copy = copy_at(number);
   const auto values = static_cast<std::size_t>(rows_.value_bytes()),
              floats = static_cast<std::size_t>(rows_.state_size());
@@ -42,15 +43,15 @@ void KeptRows::keep(std::int64_t row) {
 }
 
 void KeptRows::put_back(std::int64_t row, std::int64_t at, StoredRows& read) {
-  std::uint32_t& slot = slots_[static_cast<std::size_t>(row)];
-  if (slot >= first_copy) {
-    const std::byte* const copy = copy_at(slot - first_copy);
+  std::uint32_t& number = slots_[static_cast<std::size_t>(row)];
+  if (number >= first_copy) {
+    const std::byte* const copy = copy_at(number - first_copy);
     const auto i = static_cast<std::size_t>(at), values = static_cast<std::size_t>(rows_.value_bytes()),
                floats = static_cast<std::size_t>(rows_.state_size());
     std::memcpy(read.values.data() + i * values, copy, values);
     if (floats > 0) std::memcpy(read.state.data() + i * floats, copy + values, 4 * floats);
   }
-  slot = was_read;
+  number = was_read;
 }
 
 }  // namespace shardmark::workloads

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/prefetch.hpp"
 #include "workloads/tables/row_arrays.hpp"
 
 namespace shardmark::workloads {
@@ -21,9 +22,14 @@ class KeptRows {
   /// its place; the places are distinct, and those behind the array are left out.
   template <class RowOf>
   void before_write(std::int64_t n, const RowOf& row_of) {
+    constexpr std::int64_t ahead = 16;
     make_room(used_ + n);
     Kokkos::parallel_for("shardmark::keep_rows", Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, n),
-                         [&](std::int64_t i) { keep(row_of(i)); });
+                         [&](std::int64_t i) {
+                           if (i + 2 * ahead < n) prefetch_slot(row_of(i + 2 * ahead));
+                           if (i + ahead < n) prefetch_row(row_of(i + ahead));
+                           keep(row_of(i));
+                         });
   }
 
   /// Makes rows that were read of the array what they were, and keeps them no longer: each is read once. row_of(i): of
@@ -40,7 +46,19 @@ class KeptRows {
     void operator()(std::uint32_t* slots) const { std::free(slots); }
   };
 
+  std::atomic_ref<std::uint32_t> slot(std::int64_t row) const {
+    return std::atomic_ref(slots_[static_cast<std::size_t>(row)]);
+  }
   void make_room(std::int64_t copies);
+  void prefetch_slot(std::int64_t row) const {
+    if (row < rows_.rows) kernels::prefetch_to_write(&slots_[static_cast<std::size_t>(row)]);
+  }
+  /// Prefetches a row that is to be copied, perhaps by another thread.
+  void prefetch_row(std::int64_t row) const {
+    if (row >= rows_.rows || slot(row).load(std::memory_order_relaxed) != unchanged) return;
+    kernels::prefetch(rows_.values + row * rows_.value_bytes(), rows_.value_bytes());
+    kernels::prefetch(rows_.state + row * rows_.state_size(), 4 * rows_.state_size());
+  }
   void keep(std::int64_t row);
   void put_back(std::int64_t row, std::int64_t at, StoredRows& read);
   std::byte* copy_at(std::int64_t number) const {

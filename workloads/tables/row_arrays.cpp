@@ -5,6 +5,7 @@
 
 #include "kernels/fill_rows.hpp"
 #include "reference/error.hpp"
+#include "workloads/tables/placed_bytes.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -14,10 +15,15 @@ using Elements = Kokkos::View<T*, Space, Kokkos::MemoryUnmanaged>;
 
 template <class T>
 std::vector<T> copied(const T* begin, std::int64_t count) {
-  std::vector<T> host(static_cast<std::size_t>(count));
-  Kokkos::deep_copy(Elements<T, Kokkos::HostSpace>(host.data(), host.size()),
-                    Elements<const T, Execution::memory_space>(begin, host.size()));
-  return host;
+  if constexpr (kernels::in_host_memory<Execution>) {
+    Execution().fence("shardmark: rows are as they are read");
+    return {begin, begin + count};
+  } else {
+    std::vector<T> host(static_cast<std::size_t>(count));
+    Kokkos::deep_copy(Elements<T, Kokkos::HostSpace>(host.data(), host.size()),
+                      Elements<const T, Execution::memory_space>(begin, host.size()));
+    return host;
+  }
 }
 
 template <class T>
@@ -56,11 +62,26 @@ StoredRows RowArrays::read_range(std::int64_t first, std::int64_t count) const {
 void RowArrays::write_range(std::int64_t first, const StoredRows& stored) const {
   const std::int64_t count = std::ssize(stored.values) / value_bytes();
   require(first, count);
+  require_rows(count, stored);
+  copy(stored.values, values + first * value_bytes());
+  copy(stored.state, state + first * state_size());
+}
+
+StoredRows RowArrays::read_places(const ConstDeviceArray<std::int64_t>& places) const {
+  return {workloads::read_places<std::byte>(values, value_bytes(), places),
+          workloads::read_places<float>(state, state_size(), places)};
+}
+
+void RowArrays::write_places(const ConstDeviceArray<std::int64_t>& places, const StoredRows& stored) const {
+  require_rows(static_cast<std::int64_t>(places.extent(0)), stored);
+  workloads::write_places(stored.values, value_bytes(), places, values);
+  workloads::write_places(stored.state, state_size(), places, state);
+}
+
+void RowArrays::require_rows(std::int64_t count, const StoredRows& stored) const {
   if (std::ssize(stored.values) != count * value_bytes() || std::ssize(stored.state) != count * state_size())
     throw InputError(fmt::format("{} bytes of values and {} floats of state are no rows of {} and {} each",
                                  stored.values.size(), stored.state.size(), value_bytes(), state_size()));
-  copy(stored.values, values + first * value_bytes());
-  copy(stored.state, state + first * state_size());
 }
 
 }  // namespace shardmark::workloads

@@ -17,6 +17,9 @@ struct RowArrays {
   ChosenRows read_rows(const std::vector<std::int64_t>& local_rows) const;
   StoredRows read_range(std::int64_t first, std::int64_t count) const;
   void write_range(std::int64_t first, const StoredRows& stored) const;
+  /// Do the same for rows at some places.
+  StoredRows read_places(const ConstDeviceArray<std::int64_t>& places) const;
+  void write_places(const ConstDeviceArray<std::int64_t>& places, const StoredRows& stored) const;
 
   /// Return the bytes of the values of a row, and the floats of its state.
   std::int64_t value_bytes() const { return row_bytes(value_type, dim); }
@@ -24,6 +27,7 @@ struct RowArrays {
 
  private:
   void require(std::int64_t first, std::int64_t count) const;
+  void require_rows(std::int64_t count, const StoredRows& stored) const;
 };
 
 }  // namespace shardmark::workloads

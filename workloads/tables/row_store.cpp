@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/tables/row_store.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kernels/huge_pages.hpp"
 #include "kernels/lookup/pooled_gradients.hpp"
 #include "kernels/lookup/pooled_lookup.hpp"
 #include "kernels/update/row_sums.hpp"
+#include "reference/error.hpp"
 
 namespace shardmark::workloads {
 
@@ -117,6 +120,28 @@ class RowStore::RowUpdates : public Store::Updates {
 std::unique_ptr<Store::Lookups> RowStore::lookups() { return std::make_unique<RowLookups>(*this); }
 std::unique_ptr<Store::Updates> RowStore::updates(const std::vector<KeyedShard>& shards) {
   return std::make_unique<RowUpdates>(*this, shards);
+}
+
+ConstDeviceArray<std::int64_t> RowStore::listed_places(std::int64_t s,
+                                                       const std::vector<std::int64_t>& local_rows) const {
+  if (!local_rows.empty() && (local_rows.front() < 0 || local_rows.back() >= places(s)))
+    throw InputError(
+        fmt::format("rows {} to {} are asked of a part that has {}", local_rows.front(), local_rows.back(), places(s)));
+  return kernels::array_of(Execution(), local_rows, "shardmark::listed_rows");
+}
+
+StoredRows RowStore::read_listed(std::int64_t s, std::int64_t /*part*/,
+                                 const std::vector<std::int64_t>& local_rows) const {
+  StoredRows stored = arrays(s).read_places(listed_places(s, local_rows));
+  if (KeptRows* const kept = kept_rows(s))
+    kept->put_back(
+        std::ssize(local_rows), [&](std::int64_t i) { return local_rows[i]; }, stored);
+  return stored;
+}
+
+void RowStore::write_listed(std::int64_t s, std::int64_t /*part*/, const std::vector<std::int64_t>& local_rows,
+                            const StoredRows& stored) {
+  arrays(s).write_places(listed_places(s, local_rows), stored);
 }
 
 void RowStore::keep_rows() {

@@ -33,6 +33,9 @@ class RowStore : public Store {
   void write_range(std::int64_t s, std::int64_t /*part*/, std::int64_t first, const StoredRows& stored) override {
     arrays(s).write_range(first, stored);
   }
+  StoredRows read_listed(std::int64_t s, std::int64_t part, const std::vector<std::int64_t>& local_rows) const override;
+  void write_listed(std::int64_t s, std::int64_t part, const std::vector<std::int64_t>& local_rows,
+                    const StoredRows& stored) override;
   void keep_rows() override;
   void let_go() override { kept_.clear(); }
 
@@ -67,6 +70,8 @@ class RowStore : public Store {
   };
 
   kernels::UpdateShard update_shard(const KeyedShard& keyed) const;
+  /// Returns ascending local rows as places. Throws InputError for rows that the shard lacks.
+  ConstDeviceArray<std::int64_t> listed_places(std::int64_t s, const std::vector<std::int64_t>& local_rows) const;
 
   const ShardLayout& layout_;
   const std::vector<Table>& tables_;

@@ -211,8 +211,14 @@ class Store {
   virtual StoredRows read_range(std::int64_t shard, std::int64_t part, std::int64_t first,
                                 std::int64_t count) const = 0;
   virtual void write_range(std::int64_t shard, std::int64_t part, std::int64_t first, const StoredRows& rows) = 0;
-  /// Where a storage keeps rows for a save (StorageChoice::keeps_rows): from keep_rows() until let_go(), read_range()
-  /// and read_keys() return rows as they were at keep_rows(), each once, whatever writes them meanwhile. On hosts.
+  /// Do the same for some local rows of a part, distinct and ascending; by ranges where a store knows nothing faster.
+  virtual StoredRows read_listed(std::int64_t shard, std::int64_t part,
+                                 const std::vector<std::int64_t>& local_rows) const;
+  virtual void write_listed(std::int64_t shard, std::int64_t part, const std::vector<std::int64_t>& local_rows,
+                            const StoredRows& rows);
+  /// Where a storage keeps rows for a save (StorageChoice::keeps_rows): from keep_rows() until let_go(), read_range(),
+  /// read_listed() and read_keys() return rows as they were at keep_rows(), each once, whatever writes them meanwhile.
+  /// On hosts.
   virtual void keep_rows() {}
   virtual void let_go() {}
 

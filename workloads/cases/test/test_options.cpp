@@ -106,7 +106,7 @@ TEST(Options, ACaseTellsAllThatHasAUseAndWhatOfItIsChanged) {
             (std::vector<std::string>{"wire_ids", "groups", "dtype", "learning_rate", "hotness", "batches"}));
   EXPECT_EQ(
       schedule_options(run).dump(),
-      R"({"seed":9,"steps":"auto","seconds":5.0,"budget":"none","train":"auto","save":"none","save_every":"end","save_kind":"full","save_mode":"stop","restore":"none","check":2})");
+      R"({"seed":9,"steps":"auto","seconds":5.0,"budget":"none","train":"auto","save":"none","save_every":"end","save_kind":"full","save_mode":"stop","restore":"none","disk_ceiling":false,"check":2})");
 }
 
 TEST(Options, TensorTrainsAreSetByThemselves) {

@@ -33,7 +33,7 @@ class SavedRuns(ProgramTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.saved = cls.folder / "saved"
-        cls.outcome, cls.file = cls.case(2, plan="row_wise", train=4, save=cls.saved, save_every=2, **EXACT)
+        cls.outcome, cls.file = cls.case(2, plan="row_wise", train=4, save=cls.saved, save_every=2, disk_ceiling="true", **EXACT)
 
     def step(self, number):
         return self.saved / f"step-{number:08}"
@@ -61,6 +61,8 @@ class SavedRuns(ProgramTest):
         self.assertTrue(0 < saved["sent_bytes"] < saved["bytes"], saved)
         self.assertEqual((saved["end_wait_seconds"], saved["steps_behind"], saved["step_ms_behind"]), (0, 0, 0), saved)
         self.assertGreater(saved["step_ms_between"], 0)
+        self.assertGreater(saved["ceiling_gb_per_s"], 0)
+        self.assertEqual(sorted(path.name for path in self.saved.iterdir()), ["step-00000002", "step-00000004"])
         self.assertAlmostEqual(saved["waited_seconds"], saved["seconds"], delta=0.002 + 0.1 * saved["seconds"])
         self.assertNotIn("loss", case)  # nothing has layers
         for number in (2, 4):
@@ -85,9 +87,12 @@ class SavedRuns(ProgramTest):
     def test_a_run_goes_on_on_other_ranks_under_another_plan(self):
         again, threads = self.new_path(), self.new_path()
         given = {**EXACT, "restore": self.step(2), "train": 4, "optimizer": "sgd"}
-        outcome, file = self.case(3, plan="column_wise", save=again, **given)
+        outcome, file = self.case(3, plan="column_wise", save=again, disk_ceiling="true", **given)
         self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
-        self.assertEqual(records(file)[1]["restored"]["times"], 1)
+        restored = records(file)[1]["restored"]
+        self.assertEqual(restored["times"], 1)
+        self.assertGreater(restored["ceiling_gb_per_s"], 0)
+        self.assertTrue(0 <= restored["cached_share"] <= 1, restored)
         self.assertIn("the same, bit for bit", self.checkpoint("diff", self.saved, again).out)
         outcome = self.checkpoint("diff", self.step(2), self.step(4), code=1)
         self.assertIn("rows differ, the first of them row", outcome.out)
@@ -142,6 +147,7 @@ class SavedRuns(ProgramTest):
         rate = 1e-9 * saved["bytes"] / (saved["waited_seconds"] + saved["end_wait_seconds"])
         self.assertAlmostEqual(saved["gb_per_s"], rate, delta=0.001 + 0.1 * rate)  # of seconds in 3 digits
         self.assertGreater(saved["steps_behind"] * saved["step_ms_behind"], 0)
+        self.assertNotIn("ceiling_gb_per_s", saved)
         whole = self.new_path()
         self.succeeds(self.case(1, plan="table_wise", train=9, save=whole, **EXACT)[0])
         self.checkpoint("diff", whole, rest)
@@ -174,6 +180,7 @@ class SavedRuns(ProgramTest):
         self.refuses_case("no folder; name one that --save wrote", ranks=(1,), restore="nowhere", **EXACT)
         self.refuses_case("--save-every 3: nothing is saved; use --save FOLDER", ranks=(1,), save_every=3)
         self.refuses_case("nothing is saved", ranks=(1,), set="fault=crash@3")
+        self.refuses_case("--disk-ceiling true: nothing is saved or restored", ranks=(1,), disk_ceiling="true")
         self.refuses_case("overlap law there and 0.5 here", ranks=(1,), restore=self.saved, overlap=0.5, **EXACT)
         self.refuses_case("storage dense there and dynamic here", ranks=(1,), restore=self.saved, storage="dynamic", train=9, **EXACT)
         self.refuses_case("--save-kind changes: nothing is saved", ranks=(1,), save_kind="changes")

@@ -238,6 +238,28 @@ TEST_F(Saved, RowsTravelToTheirBlocksAndNoFarther) {
   EXPECT_LT(split.sent, bytes);
 }
 
+TEST_F(Saved, CeilingsMoveAsManyBytesAndLeaveNothing) {
+  on_ranks(3, [&](const comm::Communicator& comm) {
+    if (comm.rank() == 0) fs::create_directories(path("files"));
+    comm::barrier(comm);
+    const FileTraffic written = write_in_order(comm, path("files"), (std::int64_t{5} << 20) + comm.rank());
+    EXPECT_EQ(written.bytes, (std::int64_t{15} << 20) + 3);
+    EXPECT_GT(written.seconds, 0.0);
+    EXPECT_TRUE(fs::is_empty(path("files")));
+    EXPECT_THROW(write_in_order(comm, path("nowhere"), 1), InputError);
+    comm::barrier(comm);
+    const std::vector<std::string> files{path("files/a"), path("files/b")};
+    if (comm.rank() == 0) write_file(files[0], std::string(3'000'001, 'a')), write_file(files[1], "b");
+    comm::barrier(comm);
+    EXPECT_EQ(read_in_order(comm, files).bytes, 3'000'002);
+    EXPECT_EQ(cached_share(comm, files), 1.0);
+    drop_cached(comm, files);  // as far as the file system takes them from a disk
+    EXPECT_EQ(read_in_order(comm, files).bytes, 3'000'002);
+    EXPECT_THROW(read_in_order(comm, {path("nowhere")}), InputError);
+    EXPECT_THROW(cached_share(comm, {path("nowhere")}), InputError);
+  });
+}
+
 /// Returns a few ids of many rows a step, so that some come back and some leave, of tables beside one of all rows.
 RunOptions coming_and_going(RunOptions options, std::string_view admit, std::string_view evict, std::int64_t capacity) {
   options = six_steps(std::move(options));

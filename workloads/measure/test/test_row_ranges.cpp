@@ -123,6 +123,52 @@ TEST(RowRanges, StepsGoOnAfterSlicesOfCoresAreWrittenBack) {
         }
 }
 
+/// Every third row and its successor are read as a list, others are written there, and then these again.
+void check_listed(const comm::Communicator& comm, const RunOptions& options, std::string_view planner) {
+  ShardedTables tables(plan_of(planner, options, comm.size()), options.workload.tables, options.workload.features,
+                       comm.rank());
+  tables.fill(options.row_values());
+  for_each_range(tables, 1 << 20, [&](Store& store, auto shard, auto part, auto, std::int64_t count) {
+    std::vector<std::int64_t> rows;
+    std::vector<StoredRows> wanted;
+    for (std::int64_t row = 0; row < count; ++row)
+      if (row % 3 > 0) {
+        rows.push_back(row);
+        wanted.push_back(store.read_range(shard, part, row, 1));
+      }
+    if (rows.empty()) return;
+    StoredRows listed = store.read_listed(shard, part, rows);
+    std::vector<std::byte> values;
+    std::vector<float> state;
+    for (const StoredRows& row : wanted) {
+      values.insert(values.end(), row.values.begin(), row.values.end());
+      state.insert(state.end(), row.state.begin(), row.state.end());
+    }
+    EXPECT_EQ(listed.values, values) << planner;
+    EXPECT_EQ(bits_of(listed.state), bits_of(state)) << planner;
+    const StoredRows before = store.read_range(shard, part, 0, 1);
+    StoredRows zeros{std::vector<std::byte>(values.size()), std::vector<float>(state.size(), 1.0F)};
+    store.write_listed(shard, part, rows, zeros);
+    EXPECT_EQ(store.read_listed(shard, part, rows).values, zeros.values) << planner;
+    EXPECT_EQ(store.read_listed(shard, part, rows).state, zeros.state) << planner;
+    EXPECT_EQ(store.read_range(shard, part, 0, 1).values, before.values) << planner;
+    store.write_listed(shard, part, rows, listed);
+    EXPECT_EQ(bits_of({store.read_listed(shard, part, rows)}), bits_of({listed})) << planner;
+    rows.back() = count;
+    EXPECT_THROW(store.read_listed(shard, part, rows), InputError);
+    EXPECT_THROW(store.write_listed(shard, part, rows, listed), InputError);
+  });
+}
+
+TEST(RowRanges, RowsThatAreListedAreThoseOfRanges) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  for (const ValueType type : {ValueType::fp32, ValueType::bf16}) {
+    for (const std::string_view planner : {"row_wise", "column_wise"})
+      check_listed(comm, small_case(Pooling::sum, OptimizerKind::adagrad, false, type), planner);
+    check_listed(comm, small_tts(Pooling::sum, OptimizerKind::adam, false, type), "data_parallel");
+  }
+}
+
 TEST(RowRanges, RowsThatAPartLacksAreRefused) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   const RunOptions options = small_tts(Pooling::sum, OptimizerKind::adagrad, false);

@@ -13,7 +13,6 @@
 #include "kernels/route/bag_lengths.hpp"
 #include "results/dynamic_fields.hpp"
 #include "workloads/tables/dynamic/kept_keys.hpp"
-#include "workloads/tables/dynamic/placed_bytes.hpp"
 #include "workloads/tables/row_store.hpp"
 
 namespace shardmark::workloads {
@@ -167,12 +166,10 @@ class DynamicStore : public RowStore {
     const KeptKeys& saved = *kept_[s].saved;
     if (part == SavedKeys::evicted) return {};
     if (part == SavedKeys::counters) return {saved.counters(keys), {}};
-    StoredRows read{{}, {}, saved.uses(part, keys)};
-    if (part == SavedKeys::counts || !values_are_saved(table_of(s))) return read;
+    if (part == SavedKeys::counts || !values_are_saved(table_of(s))) return {{}, {}, saved.uses(part, keys)};
     const std::vector<std::int64_t> slots = saved.slots(keys);
-    const KeyArray places = array_of_keys(slots);
-    read.values = read_places<std::byte>(rows(s), bytes_of_row(s), places);
-    read.state = read_places<float>(state(s), state_size(s), places);
+    StoredRows read = arrays(s).read_places(array_of_keys(slots));
+    read.uses = saved.uses(part, keys);
     if (KeptRows* const kept = kept_rows(s))
       kept->put_back(
           std::ssize(slots), [&](std::int64_t i) { return slots[i]; }, read);
@@ -198,8 +195,7 @@ class DynamicStore : public RowStore {
     const kernels::PlacedRows<Execution> added{wanted, slots, numbers_up_to(std::ssize(keys))};
     if (kept.numbers.extent(0) > 0) write_keys_of(added, kept.numbers);
     if (!values_are_saved(table_of(s))) return place_rows(s, added);
-    write_places(stored.values, bytes_of_row(s), slots, rows(s));
-    write_places(stored.state, state_size(s), slots, state(s));
+    arrays(s).write_places(slots, stored);
   }
 
   void forget_keys(std::int64_t s) override {
@@ -306,8 +302,6 @@ class DynamicStore : public RowStore {
                        std::int64_t at) {
     std::copy_n(from.begin() + row * width, width, to.begin() + at * width);
   }
-
-  std::int64_t bytes_of_row(std::int64_t s) const { return row_bytes(table_of(s).value_type, local(s).dim()); }
 
   static KeyArray array_of_keys(const std::vector<std::int64_t>& keys) {
     return kernels::array_of(Execution(), keys, "shardmark::some_keys");

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workloads/tables/dynamic/placed_bytes.hpp"
+#include "workloads/tables/placed_bytes.hpp"
 
 #include <cstring>
-
-#include "reference/dynamic/eviction.hpp"
 
 namespace shardmark::workloads {
 
@@ -62,7 +60,6 @@ void write_places(const std::vector<T>& records, std::int64_t width, const Const
 
 template std::vector<std::byte> read_places(const std::byte*, std::int64_t, const ConstDeviceArray<std::int64_t>&);
 template std::vector<float> read_places(const float*, std::int64_t, const ConstDeviceArray<std::int64_t>&);
-template std::vector<RowUse> read_places(const RowUse*, std::int64_t, const ConstDeviceArray<std::int64_t>&);
 template void write_places(const std::vector<std::byte>&, std::int64_t, const ConstDeviceArray<std::int64_t>&,
                            std::byte*);
 template void write_places(const std::vector<float>&, std::int64_t, const ConstDeviceArray<std::int64_t>&, float*);
