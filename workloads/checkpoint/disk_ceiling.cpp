@@ -21,7 +21,8 @@ namespace shardmark::workloads {
 namespace {
 
 constexpr std::int64_t call_bytes = std::int64_t{1} << 20;
-constexpr std::int64_t calls_to_write_back = 4;  // a round of a save
+constexpr std::int64_t calls_to_write_back = 4;        // a round of a save
+constexpr std::int64_t bytes_ahead = 16 * call_bytes;  // rounds that a restore has begun to read
 
 /// Is an open file.
 class Descriptor {
@@ -89,8 +90,13 @@ FileTraffic read_in_order(const comm::Communicator& comm, const std::vector<std:
     for (const std::string& path : files) {
       const Descriptor file(path, O_RDONLY);
       const std::int64_t bytes = file.bytes(), ranks = comm.size();
-      const std::int64_t end = bytes * (comm.rank() + 1) / ranks;
-      for (std::int64_t at = bytes * comm.rank() / ranks; at < end;) {
+      const std::int64_t begin = bytes * comm.rank() / ranks, end = bytes * (comm.rank() + 1) / ranks;
+      const auto begin_read = [&](std::int64_t at, std::int64_t count) {
+        if (at < end) posix_fadvise(file.get(), at, std::min(count, end - at), POSIX_FADV_WILLNEED);
+      };
+      begin_read(begin, bytes_ahead);
+      for (std::int64_t at = begin; at < end;) {
+        begin_read(at + bytes_ahead, call_bytes);
         const ssize_t count =
             pread(file.get(), read.data(), static_cast<std::size_t>(std::min(end - at, call_bytes)), at);
         file.require(count > 0, "read");
