@@ -2,6 +2,7 @@
 #include "comm/placement/search/lower_bound.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 
@@ -21,15 +22,20 @@ std::span<const RankSums> owners_of(const StripCase& of) {
   return of.parts->in_node.empty() ? of.parts->alone : of.parts->in_node;
 }
 
-/// Returns whether an option sends bytes to all ranks in each exchange phase, wherever its seats are.
-std::array<bool, exchange_phases> travels(const OptionWork& work) {
-  std::array<bool, exchange_phases> travels{};
+/// A set of exchange phases, a bit each.
+using Phases = unsigned;
+constexpr Phases all_phases = (1u << exchange_phases) - 1;
+
+/// Returns the exchange phases in which an option sends bytes to all ranks, wherever its seats are.
+Phases travels(const OptionWork& work) {
+  Phases travels = 0;
   for (std::size_t w = 0; w < exchange_phases; ++w) {
     const auto sends = [w](const RankSums& sums) { return sums[RankSums::exchanged + w] > 0.0; };
-    travels[w] = std::ranges::any_of(work.seats, sends);
+    bool always = std::ranges::any_of(work.seats, sends);
     for (const std::vector<StripCase>& cases : work.strips.cheapest_cases())
-      travels[w] |=
+      always |=
           std::ranges::all_of(cases, [&](const StripCase& of) { return std::ranges::any_of(owners_of(of), sends); });
+    if (always) travels |= 1u << w;
   }
   return travels;
 }
@@ -40,7 +46,7 @@ struct Item {
   double alone = 0.0;       ///< of the step if there were no other table
   double everywhere = 0.0;  ///< that every rank computes
   double memory = 0.0;      ///< of all ranks together
-  bool travels = false;
+  Phases travels = 0;       ///< in which it surely sends bytes to all ranks
   bool fits = true;
 };
 
@@ -51,25 +57,24 @@ class Bound {
         price_(price),
         all_reduce_(all_reduce_price(problem.step(), problem.machine())),
         always_(problem.seconds().step({}, {}, {})) {
-    std::array<bool, exchange_phases> each;
-    each.fill(true);
     for (const TableKind& kind : problem.kinds()) {
       std::vector<Item>& items = items_.emplace_back();
       for (const OptionWork& work : kind.works) {
         items.push_back(item_of(work));
-        const auto of_work = travels(work);
-        for (std::size_t w = 0; w < exchange_phases; ++w) each[w] &= of_work[w] || !items.back().travels;
+        items.back().travels = travels(work);
       }
     }
-    starts_ = price.start * static_cast<double>(std::ranges::count(each, true));
   }
 
-  /// Returns the smaller of two bounds: that of plans in which nothing travels between ranks but gradients of copies,
-  /// and that of all others.
+  /// Returns the least of the bounds over the sets of phases in which bytes may travel to all ranks: each of these
+  /// phases takes a start, and no table takes an option that surely sends in another.
   LowerBound of_total() const {
-    const LowerBound still = cheapest(false), moving = cheapest(true);
-    return still.seconds < moving.seconds + starts_ ? LowerBound{always_ + still.seconds, still.options}
-                                                    : LowerBound{always_ + starts_ + moving.seconds, moving.options};
+    LowerBound least = in(all_phases);
+    for (Phases phases = 0; phases < all_phases; ++phases) {
+      LowerBound bound = in(phases);
+      if (bound.seconds < least.seconds) least = std::move(bound);
+    }
+    return least;
   }
 
   double largest_item() const {
@@ -97,10 +102,7 @@ class Bound {
     const double copies = item.everywhere + all_reduce_ * work.totals.all_reduced;
     item.mean += copies;
     item.alone = copies + total(heaviest);
-    for (std::size_t w = 0; w < exchange_phases; ++w) {
-      item.alone += price_.busiest * most[RankSums::exchanged + w];
-      item.travels |= all[RankSums::exchanged + w] > 0.0;
-    }
+    for (std::size_t w = 0; w < exchange_phases; ++w) item.alone += price_.busiest * most[RankSums::exchanged + w];
     item.memory += all[RankSums::memory];
     item.fits = work.everywhere[RankSums::memory] + most[RankSums::memory] <= problem_.memory();
     add_strips(item, work.strips.cheapest_cases());
@@ -122,7 +124,6 @@ class Bound {
       item.memory += least.memory;
       item.alone += least.everywhere;
       alone = std::max(alone, least.alone);
-      item.travels = true;
     }
     item.alone += alone;
   }
@@ -172,14 +173,14 @@ class Bound {
   }
 
   /// Takes the cheapest option of every table, with memory at a price of seconds per byte.
-  LowerBound at_price(double memory, bool moving) const {
+  LowerBound at_price(double memory, Phases phases) const {
     LowerBound bound{.seconds = memory > 0.0 ? -memory * problem_.memory() * problem_.ranks() : 0.0, .options = {}};
     for (std::size_t k = 0; k < items_.size(); ++k) {
       double least = unbounded;
       int best = 0;
       for (std::size_t o = 0; o < items_[k].size(); ++o) {
         const Item& item = items_[k][o];
-        if (!item.fits || (item.travels && !moving)) continue;
+        if (!item.fits || (item.travels & ~phases) != 0) continue;
         const double seconds = item.mean + memory * item.memory;
         if (seconds < least) best = static_cast<int>(o);
         least = std::min(least, seconds);
@@ -190,12 +191,19 @@ class Bound {
     return bound;
   }
 
+  /// Returns the bound of plans in which bytes travel to all ranks in these phases and no others.
+  LowerBound in(Phases phases) const {
+    LowerBound bound = cheapest(phases);
+    bound.seconds += always_ + price_.start * std::popcount(phases);
+    return bound;
+  }
+
   /// Returns the largest bound over all prices: it is a concave function of the price, whose maximum is found by
   /// thirds.
-  LowerBound cheapest(bool moving) const {
-    LowerBound free = at_price(0.0, moving);
+  LowerBound cheapest(Phases phases) const {
+    LowerBound free = at_price(0.0, phases);
     if (problem_.memory() == no_limit || !(free.seconds < unbounded)) return free;
-    const auto seconds = [&](double price) { return at_price(price, moving).seconds; };
+    const auto seconds = [&](double price) { return at_price(price, phases).seconds; };
     double low = 0.0, high = (free.seconds + 1e-6) / (problem_.memory() * problem_.ranks());
     while (high < 1.0 && seconds(2 * high) > seconds(high)) high *= 2;
     high *= 2;
@@ -206,13 +214,13 @@ class Bound {
       else
         high -= third;
     }
-    LowerBound priced = at_price(high, moving);
+    LowerBound priced = at_price(high, phases);
     return priced.seconds > free.seconds ? priced : free;
   }
 
   const SearchProblem& problem_;
   ExchangePrice price_;
-  double all_reduce_, always_, starts_ = 0.0;
+  double all_reduce_, always_;
   std::vector<std::vector<Item>> items_;  ///< by kind and option
 };
 
