@@ -2,9 +2,9 @@
 #include "comm/placement/search/lower_bound.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "comm/placement/search/least_prices.hpp"
 
@@ -22,31 +22,59 @@ std::span<const RankSums> owners_of(const StripCase& of) {
   return of.parts->in_node.empty() ? of.parts->alone : of.parts->in_node;
 }
 
-/// A set of exchange phases, a bit each.
-using Phases = unsigned;
-constexpr Phases all_phases = (1u << exchange_phases) - 1;
+/// A set of exchanges, a bit each: phase w between all ranks, inside nodes, and along rails.
+using Exchanges = unsigned;
+constexpr std::size_t exchange_kinds = 3;
 
-/// Returns the exchange phases in which an option sends bytes to all ranks, wherever its seats are.
-Phases travels(const OptionWork& work) {
-  Phases travels = 0;
-  for (std::size_t w = 0; w < exchange_phases; ++w) {
-    const auto sends = [w](const RankSums& sums) { return sums[RankSums::exchanged + w] > 0.0; };
-    bool always = std::ranges::any_of(work.seats, sends);
-    for (const std::vector<StripCase>& cases : work.strips.cheapest_cases())
-      always |=
-          std::ranges::all_of(cases, [&](const StripCase& of) { return std::ranges::any_of(owners_of(of), sends); });
-    if (always) travels |= 1u << w;
-  }
-  return travels;
+/// Returns the exchanges in which a rank with these sums sends: they stand in the order of RankSums.
+Exchanges sent(const RankSums& sums) {
+  Exchanges sent = 0;
+  for (std::size_t e = 0; e < exchange_kinds * exchange_phases; ++e)
+    if (sums[RankSums::exchanged + e] > 0.0) sent |= 1u << e;
+  return sent;
 }
 
-/// An Item is an option as bounds see it, in seconds and bytes.
+Exchanges sent(std::span<const RankSums> ranks) {
+  Exchanges all = 0;
+  for (const RankSums& sums : ranks) all |= sent(sums);
+  return all;
+}
+
+/// Returns the exchanges in which a case of a strip sends whichever owners' nodes add: what owners send either way,
+/// and, where a node adds, what all would send there and what its ranks do.
+Exchanges sent(const StripCase& of) {
+  const StripParts<RankSums>& parts = *of.parts;
+  const Exchanges all = sent(parts.everywhere) | sent(parts.rails);
+  if (of.adding == 0) return all | sent(parts.alone);
+  Exchanges either = 0, in_node = ~0u;
+  for (std::size_t k = 0; k < parts.alone.size(); ++k) {
+    const Exchanges added = sent(parts.in_node.empty() ? parts.alone[k] : parts.in_node[k]);
+    either |= sent(parts.alone[k]) & added;
+    in_node &= added;
+  }
+  return all | either | (parts.alone.empty() ? 0u : in_node) | sent(parts.adders[1]);
+}
+
+/// Returns what an option may surely exchange: the unions of one case of each strip.
+std::set<Exchanges> sent(const OptionWork& work) {
+  std::set<Exchanges> unions{sent(work.everywhere) | sent(work.seats)};
+  for (const std::vector<StripCase>& cases : work.strips.cheapest_cases()) {
+    std::set<Exchanges> with_strip;
+    for (const StripCase& of : cases)
+      for (const Exchanges each : unions) with_strip.insert(each | sent(of));
+    unions = std::move(with_strip);
+  }
+  return unions;
+}
+
+/// An Item is an option with cases of its strips that exchange the same, as bounds see it, in seconds and bytes.
 struct Item {
+  int option = 0;
+  Exchanges sent = 0;       ///< in which it surely sends, and no more
   double mean = 0.0;        ///< seconds of the step in the mean of the ranks
   double alone = 0.0;       ///< of the step if there were no other table
   double everywhere = 0.0;  ///< that every rank computes
   double memory = 0.0;      ///< of all ranks together
-  Phases travels = 0;       ///< in which it surely sends bytes to all ranks
   bool fits = true;
 };
 
@@ -59,21 +87,26 @@ class Bound {
         always_(problem.seconds().step({}, {}, {})) {
     for (const TableKind& kind : problem.kinds()) {
       std::vector<Item>& items = items_.emplace_back();
-      for (const OptionWork& work : kind.works) {
-        items.push_back(item_of(work));
-        items.back().travels = travels(work);
-      }
+      for (int option = 0; option < std::ssize(kind.works); ++option)
+        for (const Exchanges each : sent(kind.works[static_cast<std::size_t>(option)]))
+          items.push_back(item_of(kind.works[static_cast<std::size_t>(option)], option, each));
     }
   }
 
-  /// Returns the least of the bounds over the sets of phases in which bytes may travel to all ranks: each of these
-  /// phases takes a start, and no table takes an option that surely sends in another.
+  /// Returns the least of the bounds over what plans surely exchange, which are unions of what their options do: each
+  /// of these exchanges takes a start, and no table takes an option that surely sends in another.
   LowerBound of_total() const {
-    LowerBound least = in(all_phases);
-    for (Phases phases = 0; phases < all_phases; ++phases) {
-      LowerBound bound = in(phases);
-      if (bound.seconds < least.seconds) least = std::move(bound);
-    }
+    std::set<Exchanges> unions{0};
+    for (const std::vector<Item>& items : items_)
+      for (const Item& item : items) {
+        if (unions.contains(item.sent)) continue;
+        std::vector<Exchanges> with_item;
+        for (const Exchanges each : unions) with_item.push_back(each | item.sent);
+        unions.insert(with_item.begin(), with_item.end());
+      }
+    LowerBound least = of_exchanges(*unions.rbegin());
+    for (const Exchanges each : unions)
+      if (LowerBound bound = of_exchanges(each); bound.seconds < least.seconds) least = std::move(bound);
     return least;
   }
 
@@ -86,9 +119,11 @@ class Bound {
   }
 
  private:
-  Item item_of(const OptionWork& work) const {
+  Item item_of(const OptionWork& work, int option, Exchanges exchanges) const {
     const double ranks = problem_.ranks();
-    Item item{.everywhere = total(compute_seconds(work.everywhere)),
+    Item item{.option = option,
+              .sent = exchanges,
+              .everywhere = total(compute_seconds(work.everywhere)),
               .memory = ranks * work.everywhere[RankSums::memory]};
     RankSums all, most;
     std::array<double, phase_count> heaviest{};
@@ -109,12 +144,13 @@ class Bound {
     return item;
   }
 
-  /// Adds, of each strip, the least of its cases in every respect.
+  /// Adds, of each strip, the least in every respect of its cases that send in no other exchange.
   void add_strips(Item& item, const std::vector<std::vector<StripCase>>& strips) const {
     double alone = 0.0;
     for (const std::vector<StripCase>& cases : strips) {
-      Item least = item_of(cases.front());
+      Item least{.mean = unbounded, .alone = unbounded, .everywhere = unbounded, .memory = unbounded};
       for (const StripCase& of : cases) {
+        if ((sent(of) & ~item.sent) != 0) continue;
         const Item other = item_of(of);
         for (const auto what : {&Item::mean, &Item::alone, &Item::everywhere, &Item::memory})
           least.*what = std::min(least.*what, other.*what);
@@ -173,16 +209,15 @@ class Bound {
   }
 
   /// Takes the cheapest option of every table, with memory at a price of seconds per byte.
-  LowerBound at_price(double memory, Phases phases) const {
+  LowerBound at_price(double memory, Exchanges exchanges) const {
     LowerBound bound{.seconds = memory > 0.0 ? -memory * problem_.memory() * problem_.ranks() : 0.0, .options = {}};
     for (std::size_t k = 0; k < items_.size(); ++k) {
       double least = unbounded;
       int best = 0;
-      for (std::size_t o = 0; o < items_[k].size(); ++o) {
-        const Item& item = items_[k][o];
-        if (!item.fits || (item.travels & ~phases) != 0) continue;
+      for (const Item& item : items_[k]) {
+        if (!item.fits || (item.sent & ~exchanges) != 0) continue;
         const double seconds = item.mean + memory * item.memory;
-        if (seconds < least) best = static_cast<int>(o);
+        if (seconds < least) best = item.option;
         least = std::min(least, seconds);
       }
       bound.seconds += tables(k) * least;
@@ -191,19 +226,21 @@ class Bound {
     return bound;
   }
 
-  /// Returns the bound of plans in which bytes travel to all ranks in these phases and no others.
-  LowerBound in(Phases phases) const {
-    LowerBound bound = cheapest(phases);
-    bound.seconds += always_ + price_.start * std::popcount(phases);
+  LowerBound of_exchanges(Exchanges exchanges) const {
+    LowerBound bound = cheapest(exchanges);
+    bound.seconds += always_;
+    for (std::size_t e = 0; e < exchange_kinds * exchange_phases; ++e)
+      if (exchanges >> e & 1u)
+        bound.seconds += std::array{price_.start, price_.start_in_node, price_.start_on_rail}[e / exchange_phases];
     return bound;
   }
 
   /// Returns the largest bound over all prices: it is a concave function of the price, whose maximum is found by
   /// thirds.
-  LowerBound cheapest(Phases phases) const {
-    LowerBound free = at_price(0.0, phases);
+  LowerBound cheapest(Exchanges exchanges) const {
+    LowerBound free = at_price(0.0, exchanges);
     if (problem_.memory() == no_limit || !(free.seconds < unbounded)) return free;
-    const auto seconds = [&](double price) { return at_price(price, phases).seconds; };
+    const auto seconds = [&](double price) { return at_price(price, exchanges).seconds; };
     double low = 0.0, high = (free.seconds + 1e-6) / (problem_.memory() * problem_.ranks());
     while (high < 1.0 && seconds(2 * high) > seconds(high)) high *= 2;
     high *= 2;
@@ -214,14 +251,14 @@ class Bound {
       else
         high -= third;
     }
-    LowerBound priced = at_price(high, phases);
+    LowerBound priced = at_price(high, exchanges);
     return priced.seconds > free.seconds ? priced : free;
   }
 
   const SearchProblem& problem_;
   ExchangePrice price_;
   double all_reduce_, always_;
-  std::vector<std::vector<Item>> items_;  ///< by kind and option
+  std::vector<std::vector<Item>> items_;  ///< by kind
 };
 
 LowerBound larger(LowerBound a, LowerBound b) { return a.seconds < b.seconds ? b : a; }
