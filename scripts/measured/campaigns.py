@@ -25,7 +25,7 @@ class Campaign:
     name: str  # of the file of results
     title: str
     answers: str  # the question
-    kind: str  # of the file: cases, exchanges, kernels, trains, dynamic, predictions, holdout or one of PEERS
+    kind: str  # of the file: cases, exchanges, kernels, trains, dynamic, predictions, holdout, scale or one of PEERS
     command: tuple  # words; --launcher takes the place of LAUNCHER
     quick: tuple  # further words, to try the machinery out: nothing that these measure means anything
     minutes: float  # on two cores; scripts/measure gives up after twice that and a minute
@@ -113,6 +113,11 @@ DYNAMIC_PARTS = (
 )
 PUBLISHED = tuple(Part(workload, ("shardmark", "predict", workload, "--published")) for workload in (
     "hugectr-dlrm", "synthetic-tiny", "synthetic-small", "synthetic-medium", "synthetic-large", "synthetic-jumbo"))
+# The largest model that others describe, on as many ranks as a large cluster has: one process plans and predicts.
+COLOSSAL = ("synthetic-colossal", "--ranks", "4096", "--machine", "dgx-a100-tensorflow")
+SCALE_PARTS = (
+    Part("search", ("shardmark", "plan", "create", *COLOSSAL, "--plan", "search"), ("--ranks", "16")),
+    Part("predict", ("shardmark", "predict", *COLOSSAL, "--plan", "basic"), ("--ranks", "16")))
 SMALL = ("--budget", "10s", "--check", "1", "--scale", "1/1024", "--batch", "512")
 # A budget is for all cases together, with what prepares and checks them, so that any machine
 # is done in time.
@@ -130,6 +135,8 @@ CAMPAIGNS = (
              "predictions", (), (), 20, "you know no plan yet, or tables of many kinds, ranks on one machine", parts=PREDICTED, first=CALIBRATE, asked=True),
     Campaign("holdout", "Predictions beside what others published",
              "From descriptions of their machines alone: what would their steps take?", "holdout", (), (), 0.1, parts=PUBLISHED),
+    Campaign("scale", "Plans for 4,096 ranks", "How long do a search and a prediction take where a cluster is large, and how far may the plan be "
+             "from the best one?", "scale", (), (), 1.5, parts=SCALE_PARTS, asked=True),
     Campaign("transfers", "Transfers within one machine",
              "Tables split by rows: what should travel where ranks share their memory?", "cases",
              (*SHARDMARK, "compare", "criteo-kaggle", "--plan", "row_wise", "--transfer", "all", "--exchange",

@@ -4,7 +4,7 @@ known half of published steps."""
 import statistics
 
 from measured import known_half
-from measured.predictions import figures, missed_phases, percent, signed
+from measured.predictions import figures, gap, missed_phases, percent, signed
 from measured.text import markdown_table
 
 MOST_TERMS = 2  # named where a goal is missed
@@ -62,8 +62,25 @@ def of_known_half(root):
             row("signs right", "all", every["signs"], right == counted)]
 
 
+def of_scale(machine, results):
+    """Of plans for a large cluster."""
+    found = {record["part"]: record for record in results.records}
+    rows = []
+    if search := found.get("search"):
+        rows.append(row(f"search, Colossal on 4,096 ranks, {machine}: seconds, gap to the bound", "≤ 60 s, ≤ 5 %",
+                        f"{search['seconds']:.0f} s, {percent(gap(search))}", search["seconds"] <= 60 and gap(search) <= 0.05,
+                        "its time was over" if search["late"] else ""))
+    if predict := found.get("predict"):
+        rows.append(row("predict, the same: seconds, memory", "≤ 5 s, ≤ 2 GB", f"{predict['seconds']:.1f} s, {predict['peak_bytes'] / 1e9:.2f} GB",
+                        predict["seconds"] <= 5 and predict["peak_bytes"] <= 2e9))
+    return rows
+
+
+OF_KIND = {"predictions": of_machine, "holdout": lambda machine, results: [], "scale": of_scale}
+
+
 def table(newest, root):
     """newest: [(machine, Results)] of the campaigns of predictions. None where nothing was measured."""
-    measured = [found for found in newest if found[1].campaign.kind == "predictions"]
-    rows = [each for machine, results in measured for each in of_machine(machine, results)] + of_known_half(root)
+    rows = [each for machine, results in newest for each in OF_KIND[results.campaign.kind](machine, results)]
+    rows += of_known_half(root)
     return markdown_table(["what", "goal", "measured", "met", "most of the miss"], rows) if rows else None

@@ -100,7 +100,8 @@ def peers_table(results):
 TABLES = {"cases": cases_table, "exchanges": exchanges_table, "kernels": kernels_table, "peers": peers_table,
           "trains": trains.trains_table, "train_peers": trains.peers_table, "dense_peers": peers.dense_table,
           "step_peers": peers.step_table, "map_peers": dynamic.maps_table, "dynamic": dynamic.dynamic_table,
-          "predictions": predictions.predictions_table, "holdout": predictions.holdout_table}
+          "predictions": predictions.predictions_table, "holdout": predictions.holdout_table,
+          "scale": predictions.scale_table}
 
 
 def section(results, pictures):
@@ -114,7 +115,7 @@ def section(results, pictures):
 
 def machine_lines(results_of):
     """CPU and memory, compiler and libraries, of the first file that tells."""
-    environments = [results.environment for results in results_of if results.environment.get("machine")]
+    environments = [results.environment for results in results_of if "logical_cpus" in results.environment.get("machine", ())]
     if not environments:
         return origin(results_of[0])['cpu']
     first = environments[0]
@@ -157,7 +158,7 @@ def newest_predictions(machines):
     found = {}
     for machine, several in machines.items():
         for results in several:
-            if results.campaign.kind in ("predictions", "holdout"):
+            if results.campaign.kind in ("predictions", "holdout", "scale"):
                 found.setdefault(results.campaign.name, []).append((results.environment["time"], machine, results))
     return [max(each, key=lambda told: told[:2])[1:] for each in found.values()]
 

@@ -2,6 +2,7 @@
 """What the campaigns of predictions say: predicted beside measured, `search` beside the other planners, the hold-out.
 
 The program computes the three figures (results/prediction_quality.hpp): MAPE, Spearman's rank correlation, regret."""
+import re
 import statistics
 from dataclasses import dataclass
 
@@ -201,7 +202,7 @@ COLUMNS = ("machine", "ranks", "plan", "published_ms", "predicted_ms", "error", 
 CASTS = {"machine": str, "plan": str, "ranks": int, "held_out": {"yes": True, "no": False}.get}
 
 
-def published_records(text, workload):
+def published_records(text, workload, _=None):
     """[{workload, machine, ranks, plan, published_ms, ...}] of what the program prints."""
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")][1:]  # after the header
     source = text.strip().splitlines()[-1].removeprefix("# ") if text.strip() else ""
@@ -266,3 +267,28 @@ def holdout_sentences(results):
     for workload, slow, fast, published, ours in ratios(results.records):
         lines.append(f"{workload}, `{slow}` / `{fast}`: published {published:.3f}, predicted {ours:.3f} ({signed(ours / published - 1)}).")
     return " ".join(lines)
+
+
+# Plans of large clusters: what a search says of its plan, and what the program takes for that.
+
+SEARCHED = re.compile(r"search: predicted (\S+) ms; no plan of these options takes less than (\S+) ms \(gap (\S+) %\)(.*)")
+
+
+def scale_records(text, part, took):
+    """One record: {part, seconds, peak_bytes} of the command, and of a search its milliseconds and their bound."""
+    found = SEARCHED.search(text)
+    if (part == "search") != bool(found):
+        raise BadInput(f"{part}: not what a command of the campaign prints: {text.strip()[-200:]}")
+    told = {"predicted_ms": float(found[1]), "bound_ms": float(found[2]), "late": "the time was over" in found[4]} if found else {}
+    return [{"record": "scale", **took, **told}]
+
+
+def gap(record):
+    return record["predicted_ms"] / record["bound_ms"] - 1
+
+
+def scale_table(results):
+    rows = [[record["part"], figure(record["seconds"]), figure(record["peak_bytes"] / 1e9),
+             *([figure(record["predicted_ms"]), figure(record["bound_ms"]), percent(gap(record)), "yes" if record["late"] else ""]
+               if "bound_ms" in record else ["-"] * 3 + [""])] for record in results.records]
+    return markdown_table(["what", "seconds", "GB of memory", "step of the plan, ms", "no plan is faster than, ms", "gap", "time was over"], rows)

@@ -123,6 +123,19 @@ class Predictions(unittest.TestCase):
         # Lookups take half of a step, and a third of it was predicted.
         self.assertEqual({name: round(share, 3) for name, share in predictions.missed_phases(self.results).items()}, {"lookup": 0.167})
 
+    def test_plans_of_large_clusters_have_goals_of_their_own(self):
+        text = "x\nshardmark: search: predicted 210.5 ms; no plan of these options takes less than 200.000 ms (gap 5.2 %); basic was the best"
+        lines = [{**record, "part": part} for part, told in (("search", text), ("predict", "y")) for record in
+                 predictions.scale_records(told, part, {"seconds": 50.0, "peak_bytes": 1_500_000_000})]
+        found = results("scale", [samples.environment(), *lines])
+        with tempfile.TemporaryDirectory() as folder:
+            table = goals.table([("box", found)], Path(folder))
+        self.assertIn("| search, Colossal on 4,096 ranks, box: seconds, gap to the bound | ≤ 60 s, ≤ 5 % | 50 s, 5.2 % | no |  |", table)
+        self.assertIn("| predict, the same: seconds, memory | ≤ 5 s, ≤ 2 GB | 50.0 s, 1.50 GB | no |  |", table)
+        self.assertIn("| search | 50.00 | 1.500 | 210.5 | 200.0 | 5.2 % |  |", predictions.scale_table(found))
+        with self.assertRaisesRegex(BadInput, "search: not what"):
+            predictions.scale_records("y", "search", {})
+
     def test_the_newest_of_each_campaign_tells(self):
         older = results("predictions", [samples.environment(time="2026-11-22T08:00:00Z"), *samples.PREDICTIONS[1:]])
         self.assertEqual(pages.newest_predictions({"a": [self.results], "b": [older, holdout()]})[0], ("a", self.results))

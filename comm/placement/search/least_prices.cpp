@@ -35,13 +35,23 @@ double of_rank(const StepContext& step, const Price& inside, const Price& betwee
   return least;
 }
 
-/// Adds the least seconds per byte of messages inside nodes and along rails, where all of them are sent directly.
-ExchangePrice with_groups(ExchangePrice price, const StepContext& step, const ExchangeCost& cost) {
+/// The first message of each rank to another, inside its node and between nodes.
+struct FirstMessages {
+  double inside = 0.0, between = 0.0;
+};
+
+/// Adds what is exchanged inside nodes and along rails, where all of that is sent directly.
+void add_groups(ExchangePrice& price, const StepContext& step, const MachineModel& machine,
+                const FirstMessages& first) {
   const RankLayout layout = step.layout();
-  if (layout.nodes() > 1 && layout.ranks % layout.per_node != 0) return price;
-  price.in_node = (layout.on_node(0) - 1) * least_slope(cost.inside, 0.0);
-  price.on_rail = (layout.nodes() - 1) * least_slope(cost.between, 0.0);
-  return price;
+  if (layout.nodes() > 1 && layout.ranks % layout.per_node != 0) return;
+  const ExchangeCost& cost = machine.exchange(step.exchange);
+  const RankLayout node{layout.on_node(0), layout.per_node}, rail{layout.nodes(), 1};
+  const double in_node = node.ranks - 1, on_rail = rail.ranks - 1;
+  price.start_in_node = latency_seconds(node, machine, step.exchange) + in_node * first.inside;
+  price.start_on_rail = latency_seconds(rail, machine, step.exchange) + on_rail * first.between;
+  price.in_node = in_node * least_slope(cost.inside, first.inside);
+  price.on_rail = on_rail * least_slope(cost.between, first.between);
 }
 
 }  // namespace
@@ -49,22 +59,24 @@ ExchangePrice with_groups(ExchangePrice price, const StepContext& step, const Ex
 ExchangePrice price_from_start(const StepContext& step, const MachineModel& machine) {
   const ExchangeShape& shape = shape_of(step.exchange);
   if (shape.forwards || shape.chooses || step.at_home || step.ranks == 1) return {};
-  const MessageCost &inside = machine.exchange(step.exchange).inside,
-                    &between = machine.exchange(step.exchange).between;
-  const double first_inside = least_seconds(inside), first_between = least_seconds(between);
-  const double slope = of_rank(step, least_slope(inside, first_inside), least_slope(between, first_between));
-  return with_groups({of_rank(step, first_inside, first_between), slope, slope}, step, machine.exchange(step.exchange));
+  const ExchangeCost& cost = machine.exchange(step.exchange);
+  const FirstMessages first{least_seconds(cost.inside), least_seconds(cost.between)};
+  ExchangePrice price;
+  price.start = latency_seconds(step.layout(), machine, step.exchange) + of_rank(step, first.inside, first.between);
+  price.busiest = price.mean =
+      of_rank(step, least_slope(cost.inside, first.inside), least_slope(cost.between, first.between));
+  add_groups(price, step, machine, first);
+  return price;
 }
 
 ExchangePrice price_per_byte(const StepContext& step, const MachineModel& machine) {
   const ExchangeShape& shape = shape_of(step.exchange);
   if (shape.chooses || step.at_home || step.ranks == 1) return {};
-  const MessageCost &inside = machine.exchange(step.exchange).inside,
-                    &between = machine.exchange(step.exchange).between;
-  const double slope_inside = least_slope(inside, 0.0), slope_between = least_slope(between, 0.0);
+  const ExchangeCost& cost = machine.exchange(step.exchange);
+  const double slope_inside = least_slope(cost.inside, 0.0), slope_between = least_slope(cost.between, 0.0);
   const RankLayout layout = step.layout();
   const MessagesOfRank messages = messages_of(step.exchange, layout);
-  ExchangePrice price;
+  ExchangePrice price{.start = latency_seconds(layout, machine, step.exchange)};
   if (shape.forwards) {
     // Every rank carries the mean.
     price.mean = messages.inside * messages.inside_size * slope_inside +
@@ -72,7 +84,7 @@ ExchangePrice price_per_byte(const StepContext& step, const MachineModel& machin
     price.busiest = price.mean / layout.ranks;
   } else {
     price.busiest = price.mean = of_rank(step, slope_inside, slope_between);
-    price = with_groups(price, step, machine.exchange(step.exchange));
+    add_groups(price, step, machine, {});
     if (machine.node_bytes_per_second > 0.0 && layout.ranks % layout.per_node == 0)  // shared by the ranks of a node
       price.on_rail = std::max(
           price.on_rail, static_cast<double>(layout.per_node * (layout.nodes() - 1)) / machine.node_bytes_per_second);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "comm/placement/search/least_prices.hpp"
 
@@ -21,26 +22,59 @@ std::span<const RankSums> owners_of(const StripCase& of) {
   return of.parts->in_node.empty() ? of.parts->alone : of.parts->in_node;
 }
 
-/// Returns whether an option sends bytes to all ranks in each exchange phase, wherever its seats are.
-std::array<bool, exchange_phases> travels(const OptionWork& work) {
-  std::array<bool, exchange_phases> travels{};
-  for (std::size_t w = 0; w < exchange_phases; ++w) {
-    const auto sends = [w](const RankSums& sums) { return sums[RankSums::exchanged + w] > 0.0; };
-    travels[w] = std::ranges::any_of(work.seats, sends);
-    for (const std::vector<StripCase>& cases : work.strips.cheapest_cases())
-      travels[w] |=
-          std::ranges::all_of(cases, [&](const StripCase& of) { return std::ranges::any_of(owners_of(of), sends); });
-  }
-  return travels;
+/// A set of exchanges, a bit each: phase w between all ranks, inside nodes, and along rails.
+using Exchanges = unsigned;
+constexpr std::size_t exchange_kinds = 3;
+
+/// Returns the exchanges in which a rank with these sums sends: they stand in the order of RankSums.
+Exchanges sent(const RankSums& sums) {
+  Exchanges sent = 0;
+  for (std::size_t e = 0; e < exchange_kinds * exchange_phases; ++e)
+    if (sums[RankSums::exchanged + e] > 0.0) sent |= 1u << e;
+  return sent;
 }
 
-/// An Item is an option as bounds see it, in seconds and bytes.
+Exchanges sent(std::span<const RankSums> ranks) {
+  Exchanges all = 0;
+  for (const RankSums& sums : ranks) all |= sent(sums);
+  return all;
+}
+
+/// Returns the exchanges in which a case of a strip sends whichever owners' nodes add: what owners send either way,
+/// and, where a node adds, what all would send there and what its ranks do.
+Exchanges sent(const StripCase& of) {
+  const StripParts<RankSums>& parts = *of.parts;
+  const Exchanges all = sent(parts.everywhere) | sent(parts.rails);
+  if (of.adding == 0) return all | sent(parts.alone);
+  Exchanges either = 0, in_node = ~0u;
+  for (std::size_t k = 0; k < parts.alone.size(); ++k) {
+    const Exchanges added = sent(parts.in_node.empty() ? parts.alone[k] : parts.in_node[k]);
+    either |= sent(parts.alone[k]) & added;
+    in_node &= added;
+  }
+  return all | either | (parts.alone.empty() ? 0u : in_node) | sent(parts.adders[1]);
+}
+
+/// Returns what an option may surely exchange: the unions of one case of each strip.
+std::set<Exchanges> sent(const OptionWork& work) {
+  std::set<Exchanges> unions{sent(work.everywhere) | sent(work.seats)};
+  for (const std::vector<StripCase>& cases : work.strips.cheapest_cases()) {
+    std::set<Exchanges> with_strip;
+    for (const StripCase& of : cases)
+      for (const Exchanges each : unions) with_strip.insert(each | sent(of));
+    unions = std::move(with_strip);
+  }
+  return unions;
+}
+
+/// An Item is an option with cases of its strips that exchange the same, as bounds see it, in seconds and bytes.
 struct Item {
+  int option = 0;
+  Exchanges sent = 0;       ///< in which it surely sends, and no more
   double mean = 0.0;        ///< seconds of the step in the mean of the ranks
   double alone = 0.0;       ///< of the step if there were no other table
   double everywhere = 0.0;  ///< that every rank computes
   double memory = 0.0;      ///< of all ranks together
-  bool travels = false;
   bool fits = true;
 };
 
@@ -51,25 +85,29 @@ class Bound {
         price_(price),
         all_reduce_(all_reduce_price(problem.step(), problem.machine())),
         always_(problem.seconds().step({}, {}, {})) {
-    std::array<bool, exchange_phases> each;
-    each.fill(true);
     for (const TableKind& kind : problem.kinds()) {
       std::vector<Item>& items = items_.emplace_back();
-      for (const OptionWork& work : kind.works) {
-        items.push_back(item_of(work));
-        const auto of_work = travels(work);
-        for (std::size_t w = 0; w < exchange_phases; ++w) each[w] &= of_work[w] || !items.back().travels;
-      }
+      for (int option = 0; option < std::ssize(kind.works); ++option)
+        for (const Exchanges each : sent(kind.works[static_cast<std::size_t>(option)]))
+          items.push_back(item_of(kind.works[static_cast<std::size_t>(option)], option, each));
     }
-    starts_ = price.start * static_cast<double>(std::ranges::count(each, true));
   }
 
-  /// Returns the smaller of two bounds: that of plans in which nothing travels between ranks but gradients of copies,
-  /// and that of all others.
+  /// Returns the least of the bounds over what plans surely exchange, which are unions of what their options do: each
+  /// of these exchanges takes a start, and no table takes an option that surely sends in another.
   LowerBound of_total() const {
-    const LowerBound still = cheapest(false), moving = cheapest(true);
-    return still.seconds < moving.seconds + starts_ ? LowerBound{always_ + still.seconds, still.options}
-                                                    : LowerBound{always_ + starts_ + moving.seconds, moving.options};
+    std::set<Exchanges> unions{0};
+    for (const std::vector<Item>& items : items_)
+      for (const Item& item : items) {
+        if (unions.contains(item.sent)) continue;
+        std::vector<Exchanges> with_item;
+        for (const Exchanges each : unions) with_item.push_back(each | item.sent);
+        unions.insert(with_item.begin(), with_item.end());
+      }
+    LowerBound least = of_exchanges(*unions.rbegin());
+    for (const Exchanges each : unions)
+      if (LowerBound bound = of_exchanges(each); bound.seconds < least.seconds) least = std::move(bound);
+    return least;
   }
 
   double largest_item() const {
@@ -81,9 +119,11 @@ class Bound {
   }
 
  private:
-  Item item_of(const OptionWork& work) const {
+  Item item_of(const OptionWork& work, int option, Exchanges exchanges) const {
     const double ranks = problem_.ranks();
-    Item item{.everywhere = total(compute_seconds(work.everywhere)),
+    Item item{.option = option,
+              .sent = exchanges,
+              .everywhere = total(compute_seconds(work.everywhere)),
               .memory = ranks * work.everywhere[RankSums::memory]};
     RankSums all, most;
     std::array<double, phase_count> heaviest{};
@@ -97,22 +137,20 @@ class Bound {
     const double copies = item.everywhere + all_reduce_ * work.totals.all_reduced;
     item.mean += copies;
     item.alone = copies + total(heaviest);
-    for (std::size_t w = 0; w < exchange_phases; ++w) {
-      item.alone += price_.busiest * most[RankSums::exchanged + w];
-      item.travels |= all[RankSums::exchanged + w] > 0.0;
-    }
+    for (std::size_t w = 0; w < exchange_phases; ++w) item.alone += price_.busiest * most[RankSums::exchanged + w];
     item.memory += all[RankSums::memory];
     item.fits = work.everywhere[RankSums::memory] + most[RankSums::memory] <= problem_.memory();
     add_strips(item, work.strips.cheapest_cases());
     return item;
   }
 
-  /// Adds, of each strip, the least of its cases in every respect.
+  /// Adds, of each strip, the least in every respect of its cases that send in no other exchange.
   void add_strips(Item& item, const std::vector<std::vector<StripCase>>& strips) const {
     double alone = 0.0;
     for (const std::vector<StripCase>& cases : strips) {
-      Item least = item_of(cases.front());
+      Item least{.mean = unbounded, .alone = unbounded, .everywhere = unbounded, .memory = unbounded};
       for (const StripCase& of : cases) {
+        if ((sent(of) & ~item.sent) != 0) continue;
         const Item other = item_of(of);
         for (const auto what : {&Item::mean, &Item::alone, &Item::everywhere, &Item::memory})
           least.*what = std::min(least.*what, other.*what);
@@ -122,7 +160,6 @@ class Bound {
       item.memory += least.memory;
       item.alone += least.everywhere;
       alone = std::max(alone, least.alone);
-      item.travels = true;
     }
     item.alone += alone;
   }
@@ -172,16 +209,15 @@ class Bound {
   }
 
   /// Takes the cheapest option of every table, with memory at a price of seconds per byte.
-  LowerBound at_price(double memory, bool moving) const {
+  LowerBound at_price(double memory, Exchanges exchanges) const {
     LowerBound bound{.seconds = memory > 0.0 ? -memory * problem_.memory() * problem_.ranks() : 0.0, .options = {}};
     for (std::size_t k = 0; k < items_.size(); ++k) {
       double least = unbounded;
       int best = 0;
-      for (std::size_t o = 0; o < items_[k].size(); ++o) {
-        const Item& item = items_[k][o];
-        if (!item.fits || (item.travels && !moving)) continue;
+      for (const Item& item : items_[k]) {
+        if (!item.fits || (item.sent & ~exchanges) != 0) continue;
         const double seconds = item.mean + memory * item.memory;
-        if (seconds < least) best = static_cast<int>(o);
+        if (seconds < least) best = item.option;
         least = std::min(least, seconds);
       }
       bound.seconds += tables(k) * least;
@@ -190,12 +226,21 @@ class Bound {
     return bound;
   }
 
+  LowerBound of_exchanges(Exchanges exchanges) const {
+    LowerBound bound = cheapest(exchanges);
+    bound.seconds += always_;
+    for (std::size_t e = 0; e < exchange_kinds * exchange_phases; ++e)
+      if (exchanges >> e & 1u)
+        bound.seconds += std::array{price_.start, price_.start_in_node, price_.start_on_rail}[e / exchange_phases];
+    return bound;
+  }
+
   /// Returns the largest bound over all prices: it is a concave function of the price, whose maximum is found by
   /// thirds.
-  LowerBound cheapest(bool moving) const {
-    LowerBound free = at_price(0.0, moving);
+  LowerBound cheapest(Exchanges exchanges) const {
+    LowerBound free = at_price(0.0, exchanges);
     if (problem_.memory() == no_limit || !(free.seconds < unbounded)) return free;
-    const auto seconds = [&](double price) { return at_price(price, moving).seconds; };
+    const auto seconds = [&](double price) { return at_price(price, exchanges).seconds; };
     double low = 0.0, high = (free.seconds + 1e-6) / (problem_.memory() * problem_.ranks());
     while (high < 1.0 && seconds(2 * high) > seconds(high)) high *= 2;
     high *= 2;
@@ -206,14 +251,14 @@ class Bound {
       else
         high -= third;
     }
-    LowerBound priced = at_price(high, moving);
+    LowerBound priced = at_price(high, exchanges);
     return priced.seconds > free.seconds ? priced : free;
   }
 
   const SearchProblem& problem_;
   ExchangePrice price_;
-  double all_reduce_, always_, starts_ = 0.0;
-  std::vector<std::vector<Item>> items_;  ///< by kind and option
+  double all_reduce_, always_;
+  std::vector<std::vector<Item>> items_;  ///< by kind
 };
 
 LowerBound larger(LowerBound a, LowerBound b) { return a.seconds < b.seconds ? b : a; }

@@ -218,14 +218,39 @@ void SearchState::apply(std::span<const Change> changes) {
 }
 
 void SearchState::commit() {
-  for (std::size_t rank = 0; rank < costs_.size(); ++rank) costs_[rank] = costs_with(rank);
+  const bool all = changes_all_ || !problem_->seconds().follows_from_busiest();
+  if (!all) {
+    score_ = evaluate_touched();
+    add_touched_to(bytes_, 1.0);
+  }
+  const auto price = [&](std::size_t rank) { costs_[rank] = costs_with(rank); };
+  if (all)
+    for (std::size_t rank = 0; rank < costs_.size(); ++rank) price(rank);
+  else
+    for (const Touched& touched : touched_) price(static_cast<std::size_t>(touched.rank));
   for (const Touched& touched : touched_) sums_[static_cast<std::size_t>(touched.rank)] += touched.by;
   everywhere_ += everywhere_by_;
   totals_ += totals_by_;
+  for (std::size_t cost = 0; cost < cost_kinds(); ++cost)
+    if (all || !insert_touched(cost)) rank_by(cost);
   forget();
+  if (!all) return;
   bytes_ = exchanged_bytes();
   score_ = evaluate_all();
-  for (std::size_t cost = 0; cost < cost_kinds(); ++cost) rank_by(cost);
+}
+
+bool SearchState::insert_touched(std::size_t cost) {
+  auto& most = most_[cost];
+  const auto may_fall = [&](int rank) { return rank < 0 || touched_at_[static_cast<std::size_t>(rank)] >= 0; };
+  if (std::ranges::any_of(most, may_fall)) return false;
+  for (const Touched& touched : touched_) {
+    const double value = costs(touched.rank)[cost];
+    if (value <= costs(most.back())[cost]) continue;
+    std::size_t at = kept - 1;
+    for (; at > 0 && value > costs(most[at - 1])[cost]; --at) most[at] = most[at - 1];
+    most[at] = touched.rank;
+  }
+  return true;
 }
 
 /// Inserts each rank into those kept so far, which are in falling order.

@@ -67,6 +67,9 @@ class SearchState {
   void forget();
   void commit();
   void rank_by(std::size_t cost);
+  /// Inserts the ranks touched into those that have most of a cost; false where one of these was touched, which may
+  /// have fallen behind others.
+  bool insert_touched(std::size_t cost);
 
   // With what was gathered, of all ranks or those touched.
   RankSums sums_with(std::size_t rank) const;

@@ -171,10 +171,15 @@ TablePlacement TableOption::at(std::span<const int> ranks) const {
 
 SeatedOption seated(const TablePlacement& placement) {
   SeatedOption made{.option = {.placement = placement}, .ranks = {}};
+  std::vector<int> seats;  // by rank; of thousands of shards none is looked for among the others
   for (Shard& shard : made.option.placement.shards) {
-    const auto seat = std::ranges::find(made.ranks, shard.rank) - made.ranks.begin();
-    if (seat == std::ssize(made.ranks)) made.ranks.push_back(shard.rank);
-    shard.rank = static_cast<int>(seat);
+    const auto rank = static_cast<std::size_t>(shard.rank);
+    if (rank >= seats.size()) seats.resize(rank + 1, -1);
+    if (seats[rank] < 0) {
+      seats[rank] = static_cast<int>(made.ranks.size());
+      made.ranks.push_back(shard.rank);
+    }
+    shard.rank = seats[rank];
   }
   return made;
 }

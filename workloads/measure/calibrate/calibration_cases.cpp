@@ -206,20 +206,22 @@ std::vector<CaseTimes> case_times(const comm::Communicator& comm, std::span<cons
                                   const CasePasses& passes, const Status& status) {
   std::vector<std::unique_ptr<RunningCase>> running(cases.size());
   const double begin = MPI_Wtime();
-  const auto spent = [&] { return comm::all_reduce(comm, MPI_Wtime() - begin, comm::Reduce::max); };
-  double before = 0.0;  // spent when the latest pass began
+  const auto most = [&](double seconds) { return comm::all_reduce(comm, seconds, comm::Reduce::max); };
+  double visits = 0.0;  // seconds of those of the latest pass, without what the first has to prepare
   for (int pass = 0; pass < passes.passes; ++pass) {
-    const double now = pass > 0 ? spent() : 0.0;
-    if (pass > 0 && now + (now - before) > passes.all_seconds) break;
-    const double longest = pass > 0 ? (now - before) * (passes.passes - pass) : passes.all_seconds;
-    before = now;
+    const double now = most(MPI_Wtime() - begin), of_pass = most(visits);
+    if (pass > 0 && now + of_pass > passes.all_seconds) break;
+    const double longest = pass > 0 ? of_pass * (passes.passes - pass) : passes.all_seconds;
+    visits = 0.0;
     std::size_t done = 0;
     for (const std::size_t c : order_of_turns(cases.size(), 1, pass)) {
       const double left = std::max(1.0, std::min(passes.all_seconds, now + longest) - (MPI_Wtime() - begin));
       status(fmt::format("calibrating: pass {} of {}, step {} of {}, at most {:.0f} s left", pass + 1, passes.passes,
                          ++done, cases.size(), left));
       if (!running[c]) running[c] = std::make_unique<RunningCase>(comm, cases[c]);
+      const double before = MPI_Wtime();
       running[c]->visit(passes.seconds);
+      visits += MPI_Wtime() - before;
     }
   }
   std::vector<CaseTimes> times;
