@@ -16,7 +16,7 @@ inline constexpr std::int64_t not_admitted = -2;
 
 /// Is a cache line of keys with their slots, the first held() of them in use: no key stands for an empty place.
 struct alignas(cache_line) KeyLine {
-  static constexpr int ways = 5;
+  static constexpr int ways = keys_of_line;
 
   std::int64_t keys[ways];
   std::uint32_t slots[ways];
@@ -51,7 +51,7 @@ struct alignas(cache_line) KeyLine {
   }
   KOKKOS_FORCEINLINE_FUNCTION void pass(int keys_more) { counts += static_cast<std::uint32_t>(keys_more) << 3; }
 };
-static_assert(sizeof(KeyLine) == cache_line);
+static_assert(sizeof(KeyLine) == cache_line && sizeof(KeyLine) == key_line_bytes);
 
 /// Holds the keys of a bucket by linear probing of lines. One thread at a time changes a bucket.
 struct KeyBucket {

@@ -92,19 +92,70 @@ void copy_numbers(const Exec& exec, const KeyCells<Exec>& table, const Array<Exe
 }
 
 template <class Exec>
+std::int64_t number_by_cells(const Exec& exec, const KeyCells<Exec>& table, const Array<Exec, std::uint32_t>& cell_of,
+                             const Array<Exec, std::int64_t>& numbers, const Array<Exec, std::int64_t>& distinct) {
+  take_cells(exec, table, cell_of);
+  const std::int64_t count = number_cells(exec, table, cell_of, numbers, distinct);
+  exec.fence("shardmark: the host reads how many distinct keys there are");
+  copy_numbers(exec, table, cell_of, numbers);
+  return count;
+}
+
+/// Numbers the keys in one pass, by one thread of a host: cells are empty or have numbers. tags_of: [n] by number.
+template <class Exec>
+std::int64_t number_at_once(const KeyCells<Exec>& table, const Array<Exec, std::int64_t>& numbers,
+                            const Array<Exec, std::int64_t>& distinct, const Array<Exec, std::int32_t>& tags_of) {
+  constexpr std::int64_t at_once = 16;  // cells on their way
+  const auto n = static_cast<std::int64_t>(table.keys.extent(0));
+  const std::uint64_t mask = table.cells.extent(0) - 1;
+  std::uint32_t count = 0;
+  for (std::int64_t begin = 0; begin < n; begin += at_once) {
+    const std::int64_t end = Kokkos::min(n, begin + at_once);
+    std::uint64_t cells[at_once];
+    for (std::int64_t k = begin; k < end; ++k) {
+      cells[k - begin] = table.first_cell(k);
+      prefetch_to_write(table.cells.data() + cells[k - begin]);
+    }
+    for (std::int64_t k = begin; k < end; ++k)
+      if (const std::uint32_t number = table.cells(cells[k - begin]); number != empty_cell)
+        prefetch(distinct.data() + number, sizeof(std::int64_t));
+    for (std::int64_t k = begin; k < end; ++k) {
+      numbers(k) = count;
+      const std::int32_t tag = table.tags(k);
+      if (tag < 0) continue;
+      const std::int64_t key = table.keys(k);
+      for (std::uint64_t cell = cells[k - begin];; cell = (cell + 1) & mask) {
+        std::uint32_t& there = table.cells(cell);
+        if (there == empty_cell) {
+          distinct(count) = key;
+          tags_of(count) = tag;
+          there = count++;
+          break;
+        }
+        if (distinct(there) != key || tags_of(there) != tag) continue;
+        numbers(k) = there;
+        break;
+      }
+    }
+  }
+  return count;
+}
+
+template <class Exec>
 std::int64_t KeyNumbers<Exec>::find(const Exec& exec, ConstArray<Exec, std::int32_t> tags,
                                     ConstArray<Exec, std::int64_t> keys) {
   const auto n = static_cast<std::int64_t>(keys.extent(0));
   std::int64_t size = 64;
   while (size < 2 * n) size *= 2;
   const KeyCells<Exec> table{cells_.first(size), tags, keys};
-  const auto cell_of = cell_of_.first(n);
   const auto numbers = numbers_.first(n), distinct = distinct_.first(n);
   Kokkos::deep_copy(exec, table.cells, empty_cell);
-  take_cells(exec, table, cell_of);
-  const std::int64_t count = number_cells(exec, table, cell_of, numbers, distinct);
-  exec.fence("shardmark: the host reads how many distinct keys there are");
-  copy_numbers(exec, table, cell_of, numbers);
+  const auto number = [&] {
+    if constexpr (in_host_memory<Exec>)
+      if (exec.concurrency() == 1) return number_at_once(table, numbers, distinct, tags_of_distinct_.first(n));
+    return number_by_cells(exec, table, cell_of_.first(n), numbers, distinct);
+  };
+  const std::int64_t count = number();
   numbers_of_ = numbers;
   distinct_of_ = Kokkos::subview(distinct, std::pair(std::int64_t{0}, count));
   return count;

@@ -32,6 +32,7 @@ class KeyNumbers {
  private:
   Scratch<Exec, std::uint32_t> cells_{"shardmark::key_cells"}, cell_of_{"shardmark::cells_of_positions"};
   Scratch<Exec, std::int64_t> numbers_{"shardmark::key_numbers"}, distinct_{"shardmark::distinct_keys"};
+  Scratch<Exec, std::int32_t> tags_of_distinct_{"shardmark::tags_of_distinct_keys"};
   ConstArray<Exec, std::int64_t> numbers_of_, distinct_of_;
 
   // find_in_shards keeps, in the order of the shards:

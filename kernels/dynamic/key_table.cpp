@@ -9,13 +9,11 @@
 namespace shardmark::kernels {
 namespace {
 
-constexpr std::int64_t most_keys_per_line = 4;  // of 5: of the keys, 1 in 12 then lies behind its first line
-
 /// Returns the lines of a bucket of `keys` keys: a number of a sequence that doubles, from a number of its own between
 /// 1 and 2, so that the buckets of a table, which have about as many keys, grow one after the other.
 std::uint32_t lines_for(std::int64_t bucket, std::int64_t keys) {
   double lines = 1.0 + static_cast<double>(static_cast<std::uint32_t>(bucket) * 2654435769U) * 0x1p-32;
-  while (static_cast<std::int64_t>(lines) * most_keys_per_line < keys) lines *= 2.0;
+  while (static_cast<std::int64_t>(lines) * most_keys_of_line < keys) lines *= 2.0;
   return static_cast<std::uint32_t>(lines);
 }
 
@@ -220,7 +218,7 @@ ConstArray<Exec, std::int64_t> KeyTable<Exec>::insert(const Exec& exec, ConstArr
     Region& region = regions_[bucket];
     const std::uint32_t held = region.keys;
     region.keys += more[bucket];
-    if (region.keys <= region.line_count * most_keys_per_line) continue;
+    if (region.keys <= region.line_count * most_keys_of_line) continue;
     moved_keys_ += held;
     growing.push_back(grown(bucket));
   }
@@ -237,7 +235,7 @@ template <class Exec>
 std::int64_t KeyTable<Exec>::insert_new(std::uint64_t bits, std::int64_t key) {
   const std::int64_t bucket = KeyBuckets::bucket_of_bits(bits);
   Region& region = regions_[bucket];
-  if (++region.keys > region.line_count * most_keys_per_line) {
+  if (++region.keys > region.line_count * most_keys_of_line) {
     moved_keys_ += region.keys - 1;
     const KeyBucketResize now = grown(bucket);
     move_keys_of<Exec>(arrays_, now);

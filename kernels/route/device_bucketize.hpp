@@ -17,6 +17,7 @@ struct StripRanges {
   const Strip* strips;
   const RowBlock* row_blocks;
   const RowOwner* row_owners;
+  const BucketOwner* bucket_owners;
   const std::int64_t* feature_bags;  ///< Bags::first_bag
   const std::int64_t* offsets;
   const InputIndex* indices;
@@ -65,7 +66,7 @@ struct StripRanges {
       const std::int64_t bag = feature_bags[strip.feature] + number * bags_per_range;
       const auto bags =
           static_cast<int>(Kokkos::min(std::int64_t{bags_per_range}, feature_bags[strip.feature + 1] - bag));
-      body(Range{s, owners_of(strip, row_blocks, row_owners), warp, number, offsets + bag, bags,
+      body(Range{s, owners_of(strip, row_blocks, row_owners, bucket_owners), warp, number, offsets + bag, bags,
                  BagEnds(warp, offsets + bag, bags)});
     }
   }
@@ -264,6 +265,7 @@ bool bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec,
   Ranges ranges{owners.strips.data(),
                 owners.blocks.data(),
                 owners.owners.data(),
+                owners.buckets.data(),
                 bags.first_bag.data(),
                 bags.offsets.data(),
                 bags.indices.data(),

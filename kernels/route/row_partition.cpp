@@ -60,14 +60,13 @@ void RowPartition::add_strip_of_buckets(std::int64_t feature, std::int64_t rows,
                                         const KeyBuckets& mix) {
   add_strip(feature, rows, shards);
   Strip& strip = strips_.back();
-  std::vector<RowOwner> buckets;
-  for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket) {
-    const OwnedRow at = owners_of(strip, blocks_.data(), owners_.data()).by_number(row_of_bucket(bucket, rows));
-    buckets.push_back({.slot = at.slot, .member = at.member});
-  }
-  strip.first_bucket = std::ssize(owners_);
+  const StripOwners by_number = owners_of(strip, blocks_.data(), owners_.data(), nullptr);
+  strip.first_bucket = std::ssize(buckets_);
   strip.mix = mix;
-  owners_.insert(owners_.end(), buckets.begin(), buckets.end());
+  for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket) {
+    const OwnedRow at = by_number.by_number(row_of_bucket(bucket, rows));
+    buckets_.push_back({static_cast<std::int32_t>(at.slot), static_cast<std::int32_t>(at.member)});
+  }
 }
 
 std::vector<std::int64_t> RowPartition::only_slots() const {

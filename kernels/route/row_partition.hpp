@@ -51,6 +51,12 @@ struct RowOwner {
   std::int64_t locals_per_period = 1;
 };
 
+/// Names the owner of the keys of a bucket, in 32 bits each: those of a table fit the nearest cache.
+struct BucketOwner {
+  std::int32_t slot = -1;
+  std::int32_t member = 0;
+};
+
 /// A strip is every row of one column range of a feature's table: each id of the feature goes to exactly one slot of
 /// the strip. A table split by columns gives its features one strip per column range.
 struct Strip {
@@ -60,7 +66,7 @@ struct Strip {
   std::int64_t first_member = 0;  ///< members[first_member .. + members): its slots that hold rows
   std::int64_t members = 0;
   /// This is, where rows are found by the bucket of their key and not by their number, the owner of bucket 0 among
-  /// RowPartition::owners, whose local rows are keys; else -1.
+  /// RowPartition::buckets, whose local rows are keys; else -1.
   std::int64_t first_bucket = -1;
   KeyBuckets mix = {};
 };
@@ -79,6 +85,7 @@ class RowPartition {
   const std::vector<Strip>& strips() const { return strips_; }
   const std::vector<RowBlock>& blocks() const { return blocks_; }
   const std::vector<RowOwner>& owners() const { return owners_; }
+  const std::vector<BucketOwner>& buckets() const { return buckets_; }
   const std::vector<std::int64_t>& members() const { return members_; }
 
   /// Returns by strip the slot that holds all of its rows, in their order; empty unless there is one for each strip.
@@ -90,6 +97,7 @@ class RowPartition {
   std::vector<Strip> strips_;
   std::vector<RowBlock> blocks_;
   std::vector<RowOwner> owners_;
+  std::vector<BucketOwner> buckets_;   ///< [key_buckets] of each strip that has some
   std::vector<std::int64_t> members_;  ///< slots, strip by strip
 };
 
@@ -105,7 +113,7 @@ struct StripOwners {
   std::int64_t block_count;
   const RowBlock* blocks;
   const RowOwner* owners;
-  const RowOwner* buckets = nullptr;  ///< [key_buckets], where rows are found by these
+  const BucketOwner* buckets = nullptr;  ///< [key_buckets], where rows are found by these
   KeyBuckets mix = {};
 
   /// Returns whether one slot holds all rows, in their order.
@@ -120,7 +128,7 @@ struct StripOwners {
   /// Returns slot, member and local row of a row of the strip.
   KOKKOS_FORCEINLINE_FUNCTION OwnedRow find(std::int64_t row) const {
     if (buckets != nullptr) {
-      const RowOwner& owner = buckets[mix.bucket(row)];
+      const BucketOwner& owner = buckets[mix.bucket(row)];
       return {owner.slot, owner.member, row};
     }
     return by_number(row);
@@ -140,11 +148,12 @@ struct StripOwners {
   }
 };
 
-/// Returns the owners of the rows of a strip; `blocks` and `owners`: those of its partition.
-KOKKOS_FORCEINLINE_FUNCTION StripOwners owners_of(const Strip& strip, const RowBlock* blocks, const RowOwner* owners) {
+/// Returns the owners of the rows of a strip; `blocks`, `owners` and `buckets`: those of its partition.
+KOKKOS_FORCEINLINE_FUNCTION StripOwners owners_of(const Strip& strip, const RowBlock* blocks, const RowOwner* owners,
+                                                  const BucketOwner* buckets) {
   const RowBlock* first = blocks + strip.first_block;
-  const RowOwner* buckets = strip.first_bucket < 0 ? nullptr : owners + strip.first_bucket;
-  return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners, buckets, strip.mix};
+  const BucketOwner* own = strip.first_bucket < 0 ? nullptr : buckets + strip.first_bucket;
+  return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners, own, strip.mix};
 }
 
 /// Holds a RowPartition in memory that kernels can read.
@@ -153,11 +162,12 @@ struct RowOwners {
   ConstArray<Exec, Strip> strips;
   ConstArray<Exec, RowBlock> blocks;
   ConstArray<Exec, RowOwner> owners;
+  ConstArray<Exec, BucketOwner> buckets;
   ConstArray<Exec, std::int64_t> members;
   std::int64_t most_members = 0;  ///< of a strip
 
   KOKKOS_FORCEINLINE_FUNCTION StripOwners of(const Strip& strip) const {
-    return owners_of(strip, blocks.data(), owners.data());
+    return owners_of(strip, blocks.data(), owners.data(), buckets.data());
   }
 };
 
@@ -168,7 +178,9 @@ RowOwners<Exec> row_owners(const Exec& exec, const RowPartition& partition) {
   return {array_of(exec, partition.strips(), "shardmark::strips"),
           array_of(exec, partition.blocks(), "shardmark::row_blocks"),
           array_of(exec, partition.owners(), "shardmark::row_owners"),
-          array_of(exec, partition.members(), "shardmark::strip_members"), most_members};
+          array_of(exec, partition.buckets(), "shardmark::bucket_owners"),
+          array_of(exec, partition.members(), "shardmark::strip_members"),
+          most_members};
 }
 
 }  // namespace shardmark::kernels

@@ -26,6 +26,17 @@ struct KeyBuckets {
   constexpr std::int64_t bucket(std::int64_t key) const { return bucket_of_bits(bits(key)); }
 };
 
+/// A key table (kernels/dynamic/) lies in lines of so many bytes, each of which holds so many keys with their slots. A
+/// bucket doubles where its lines have more than most_keys_of_line on average: 1 key in 12 then lies behind its first
+/// line.
+inline constexpr std::int64_t key_line_bytes = 64, keys_of_line = 5, most_keys_of_line = 4;
+/// Returns the bytes of a table of so many keys: its buckets have between half and all of these, each at a size of its
+/// own, and together the mean at any size.
+constexpr double key_table_bytes(double keys) {
+  constexpr double mean = 0.72;  // 1 / (2 ln 2)
+  return static_cast<double>(key_line_bytes) * keys / (mean * static_cast<double>(most_keys_of_line));
+}
+
 /// Returns the key, anywhere among the 2^64 integers, of id number `id` of a table: a bijection. It does not depend on
 /// the seed of a run, so that a plan knows where hot keys are.
 constexpr std::int64_t scattered_key(std::int64_t table, std::int64_t id) {
@@ -52,6 +63,7 @@ constexpr std::int64_t bucket_capacity(std::int64_t capacity, std::int64_t bucke
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::KeyBuckets, reference::bucket_capacity, reference::key_buckets, reference::row_of_bucket,
+using reference::KeyBuckets, reference::bucket_capacity, reference::key_buckets, reference::key_line_bytes,
+    reference::key_table_bytes, reference::keys_of_line, reference::most_keys_of_line, reference::row_of_bucket,
     reference::scattered_key;
 }  // namespace shardmark

@@ -35,8 +35,7 @@ def steps_table(results):
         rows.append([storage, interval(record["step_ms"]), of_dense, predicted(record), bytes_of_row, record["wrong"]])
     told = pair["dynamic"]["dynamic"]
     keys = told["found"] + told["admitted"] + told["absent"]
-    return (f"**Steps.** Of the keys of the timed steps {100 * told['found'] / keys:.1f} % had a row, the others got one: each case begins with "
-            "empty tables more than once.\n\n" + markdown_table(
+    return (f"**Steps.** Of the keys of the timed steps {100 * told['found'] / keys:.1f} % had a row.\n\n" + markdown_table(
                 ["storage", "ms [95 % interval]", "of dense", "predicted, ms", "bytes per row / without values and state", "wrong"], rows))
 
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "workloads/cases/placement_inputs.hpp"
+
 namespace shardmark::workloads {
 
 std::int64_t KeyBirths::most_keys(std::int64_t batches) const {
@@ -28,10 +30,11 @@ KeyBirths births_of(const Workload& workload, std::int64_t table) {
       births.places += workload.global_batch * places_of_sample(workload, feature);
       ids += workload.global_batch * feature.hotness;
     }
-  const auto different = static_cast<double>(std::min(ids, births.expected));
+  const placement::IdStatistics law = id_statistics_of(workload.ids);
   // Of the places of ragged bags half have an id.
-  births.fresh = static_cast<std::int64_t>(workload.ids.fresh * different * (workload.ids.ragged ? 2.0 : 1.0));
-  births.life = 2 * workload.ids.half_life;
+  births.fresh = static_cast<std::int64_t>(
+      law.fresh_keys(static_cast<double>(ids), static_cast<double>(births.expected)) * (law.ragged ? 2.0 : 1.0));
+  births.life = static_cast<std::int64_t>(law.life);
   return births;
 }
 

@@ -6,7 +6,9 @@ namespace shardmark::workloads {
 placement::IdStatistics id_statistics_of(const IdSpec& ids) {
   return {.alpha = ids.distribution == IdDistribution::power_law ? ids.alpha : 0.0,
           .scattered = ids.shuffled || ids.shift > 0 || ids.drift.on(),
-          .ragged = ids.ragged};
+          .ragged = ids.ragged,
+          .fresh = ids.fresh,
+          .life = static_cast<double>(2 * ids.half_life)};
 }
 
 placement::PlanRequest plan_request_of(const Workload& workload, int ranks, const placement::Movement& movement) {

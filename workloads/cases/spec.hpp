@@ -48,6 +48,9 @@ struct IdSpec {
   // Of tables of any keys (key_births.hpp):
   double fresh = 0.0;          ///< share of the different keys that a batch can name which none has named before
   std::int64_t half_life = 0;  ///< batches after which half of the keys have died, and others are hot; 0: none dies
+
+  /// Returns whether later batches name others than earlier ones by more than chance.
+  bool moves() const { return shift > 0 || drift.on() || overlap || fresh > 0.0 || half_life > 0; }
 };
 
 /// Describes a batch and the tables that it reads: specs/<name>.json, or a file of the user's in the same format.

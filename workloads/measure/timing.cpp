@@ -52,17 +52,29 @@ void ReportWatch::end() {
 
 namespace {
 
-std::int64_t steps_until_warm(const std::vector<Table>& tables) {
+std::int64_t steps_until_warm(const std::vector<Table>& tables, std::int64_t batches) {
   std::int64_t steps = 0;
   for (const Table& table : tables)
-    if (const auto of_table = maker_of(table).steps_until_warm) steps = std::max(steps, of_table(table));
+    if (const auto of_table = maker_of(table).steps_until_warm) steps = std::max(steps, of_table(table, batches));
   return steps;
 }
 
-/// Returns the steps to take before one is timed. Tables that were filled again have cold caches, which a case that is
-/// timed longer would not notice.
-std::int64_t steps_to_warm(const ShardedTables& tables) {
-  return std::max<std::int64_t>(0, steps_until_warm(tables.tables()) - tables.steps());
+/// Returns how many batches come before the next timed step: all, where they come again and again. Where each is read,
+/// none does; where ids move on from batch to batch, those come before that were timed until now, so that keys which a
+/// batch names first are new to it.
+std::int64_t batches_before(const RunOptions& options, const Prepared& prepared, const Timings& timings) {
+  if (prepared.step_batches().reads()) return 0;
+  const bool move = options.data.file.empty() && options.workload.ids.moves();
+  const auto all = std::ssize(prepared.inputs());
+  return move ? std::min(all, std::ssize(timings.step_ms)) : all;
+}
+
+/// Returns the steps to take before one is timed. Tables that were filled again have cold caches and know no keys,
+/// which a case that is timed longer would not notice. Steps that were taken on a few of the batches count for none.
+std::int64_t steps_to_warm(const Job& job, Prepared& prepared, const Timings& timings) {
+  const ShardedTables& tables = prepared.tables();
+  const std::int64_t steps = steps_until_warm(tables.tables(), batches_before(job.options, prepared, timings));
+  return tables.steps() < steps ? steps : 0;
 }
 
 /// Records the memory after a step, and not after each: it sorts ids and reads how the system maps the tables.
@@ -104,10 +116,10 @@ std::vector<PhaseCosts> take_steps(const comm::Communicator& comm, ReadyCase& re
 }
 
 void visit_pipeline(const Job& job, ReadyCase& ready, const ShardedTables& tables, const StepBatches& batches,
-                    double seconds, Timings& timings) {
+                    std::int64_t to_warm, double seconds, Timings& timings) {
   Pipeline& pipeline = *ready.pipeline;
   const std::int64_t places = pipeline.shape().places();
-  const std::int64_t untimed = std::max({std::int64_t{2}, places, steps_to_warm(tables)});
+  const std::int64_t untimed = std::max({std::int64_t{2}, places, to_warm});
   pipeline.start(batches, std::ssize(timings.step_ms), untimed + places);
   std::vector<double> ends;
   take_steps(job.comm, ready, untimed, ends);
@@ -183,9 +195,9 @@ void visit(const Job& job, Prepared& prepared, std::size_t number, double second
   const auto& inputs = prepared.inputs();
   const StepBatches& batches = prepared.step_batches();
   const ShardedTables& tables = prepared.tables();
-  if (ready.pipeline) return visit_pipeline(job, ready, tables, batches, seconds, timings);
-  for (std::int64_t left = steps_to_warm(tables); left > 0; --left)
-    ready.step(inputs[tables.steps() % std::ssize(inputs)]);
+  const std::int64_t to_warm = steps_to_warm(job, prepared, timings);
+  if (ready.pipeline) return visit_pipeline(job, ready, tables, batches, to_warm, seconds, timings);
+  for (std::int64_t i = 0; i < to_warm; ++i) ready.step(inputs[i % std::ssize(inputs)]);
   ready.step(inputs.front());
   if (timings.step_ms.empty()) look_at_memory(job.comm, ready.flight, timings);
   const double begin = MPI_Wtime();

@@ -64,11 +64,11 @@ struct Timings {
   void add(const comm::Communicator& comm, const PhaseCosts& costs, double seconds, Phase first = Phase::input_dist);
 };
 
-/// Times a case until its next turn: untimed steps until caches of rows are warm, then two, of which the second gives
-/// how many timed ones `seconds` hold. A case that prepares steps before they are taken takes an untimed one in each
-/// place of its pipeline, and after the timed ones those that were prepared meanwhile, so that each timed step stands
-/// for one whole batch; a step then lasts from the end of the step before on the rank that was last to its own end
-/// there, without barriers. Collective.
+/// Times a case until its next turn: untimed steps until caches of rows are warm and keys of batches that come again
+/// are known, then two, of which the second gives how many timed ones `seconds` hold. A case that prepares steps before
+/// they are taken takes an untimed one in each place of its pipeline, and after the timed ones those that were prepared
+/// meanwhile, so that each timed step stands for one whole batch; a step then lasts from the end of the step before on
+/// the rank that was last to its own end there, without barriers. Collective.
 void visit(const Job& job, Prepared& prepared, std::size_t number, double seconds, Timings& timings);
 
 }  // namespace shardmark::workloads

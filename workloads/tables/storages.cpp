@@ -24,6 +24,7 @@ std::vector<StorageMaker>& mutable_makers() {
        .step_bytes = dynamic_step_bytes,
        .is_open = has_capacity,
        .decide = require_capacity,
+       .steps_until_warm = steps_until_keys_are_known,
        .numbers = dynamic_numbers,
        .field = results::dynamic_fields::object,
        .details = dynamic_details},

@@ -25,8 +25,9 @@ struct StorageMaker {
   /// names; number: of the table. Deciding throws InputError where a table cannot take the batch.
   bool (*is_open)(const Table& table) = nullptr;
   void (*decide)(Table& table, std::int64_t number, const std::vector<std::int64_t>& rows) = nullptr;
-  /// Returns the steps from the filling of the table until its lookups take as long as they do from then on.
-  std::int64_t (*steps_until_warm)(const Table& table) = nullptr;
+  /// Returns the steps from the filling of the table until its lookups take as long as they do from then on. batches:
+  /// in memory, which steps take in turns, and whose rows are to be known before a step is timed.
+  std::int64_t (*steps_until_warm)(const Table& table, std::int64_t batches) = nullptr;
   PartsDescription (*describe_parts)(const Table& table) = nullptr;
   /// These describe what its stores report, and the name and value of the field that a record has of that, where
   /// `tables` has some of the storage. numbers: as named, over all ranks.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "reference/dynamic/eviction.hpp"
+#include "reference/dynamic/key_buckets.hpp"
 #include "reference/storage.hpp"
 
 namespace shardmark::placement {
@@ -13,8 +15,9 @@ namespace {
 constexpr double most_steps = 4096;  ///< that a cache is taken to remember
 
 double bytes_of_row(const Table& table) {
-  return static_cast<double>(storage_of(table).row_bytes(table, table.dim) +
-                             4 * state_per_row(table.optimizer.kind, table.dim));
+  const auto bytes = static_cast<double>(storage_of(table).row_bytes(table, table.dim) +
+                                         4 * state_per_row(table.optimizer.kind, table.dim));
+  return storage_of(table).comes_and_goes ? bytes + key_table_bytes(1.0) + sizeof(RowUse) : bytes;
 }
 
 /// Returns the bytes of the distinct rows of that many samples, in all tables whose rows are stored.

@@ -51,10 +51,14 @@ void read_terms(const MachineObject& seconds, MachineModel& machine) {
                    "is no term; " + suggestion(name, valid) + fmt::format("they are listed by shardmark list terms"));
   }
   for (std::size_t t = 0; t < terms.size(); ++t) {
+    if (terms[t].like && !seconds.has(std::string(terms[t].name))) continue;
     machine.seconds[t] = seconds.number(std::string(terms[t].name));
     if (machine.seconds[t] > most_term_seconds)
       seconds.fail(std::string(terms[t].name), fmt::format("is {} seconds, more than an hour", machine.seconds[t]));
   }
+  for (std::size_t t = 0; t < terms.size(); ++t)
+    if (terms[t].like && !seconds.has(std::string(terms[t].name)))
+      machine.seconds[t] = seconds_like(terms[t], machine.seconds);
 }
 
 void read_weights(const MachineObject& weights, MachineModel& machine) {

@@ -50,6 +50,7 @@ class SingleRows {
   /// The home's part: it sorts its ids, puts the rows that come together, pools them, and adds up their gradients.
   void ask() {
     TableSums::add(home_, Term::route_id, looked_.own.ids);
+    sums_.route_keys(home_, shard_, looked_);
     TableSums::add(home_, Term::sorted_id, looked_.own.ids);
     home_.sorted_keys += static_cast<double>(shard_.rows.count());
     sums_.add_outputs(home_, 2 * asked_ * w_);
@@ -76,6 +77,7 @@ class SingleRows {
     }
     LookedUp read = looked_;
     read.far.lookup = std::min(looked_.far.lookup, held);
+    sums_.find_keys(owner_, shard_, looked_, held);
     sums_.read_rows(owner_, read, distinct, shard_.columns());
     TableSums::add_buffer(owner_,
                           holder_bytes(sums_.packing.wire, sums_.packing.dedup, shard_.columns(), held, distinct));

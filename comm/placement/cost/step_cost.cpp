@@ -76,12 +76,12 @@ class TableKinds {
     for (auto& reads : reads_) std::ranges::sort(reads);
   }
 
-  bool alike(std::int64_t a, std::int64_t b) const {
+  bool alike(const LookupStatistics& statistics, std::int64_t a, std::int64_t b) const {
     const auto key = [&](std::int64_t t) {
       const Table& table = tables_[t];
       return std::tie(table.storage, table.rows, table.dim, table.optimizer.kind, table.value_type, reads_[t]);
     };
-    return !storage_of(tables_[a]).computes() && key(a) == key(b);
+    return !storage_of(tables_[a]).computes() && statistics.alike(a, b) && key(a) == key(b);
   }
 
  private:
@@ -97,7 +97,7 @@ StepWork step_work(const StepContext& step, const MachineModel& machine, const P
   RankWork everywhere;
   TableWork work;
   for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
-    const bool again = t > 0 && plan.tables[t] == plan.tables[t - 1] && kinds.alike(t, t - 1);
+    const bool again = t > 0 && plan.tables[t] == plan.tables[t - 1] && kinds.alike(step.statistics, t, t - 1);
     if (!again) work = table_work(step, machine, t, plan.tables[t]);
     everywhere += work.everywhere;
     for (const auto& [rank, of_rank] : work.at) sum.ranks[rank] += of_rank;

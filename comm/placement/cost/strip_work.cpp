@@ -159,6 +159,7 @@ class StripWork {
     RankWork& to = owner(s);
     const double own = own_sums(s);
     TableSums::add(home(), Term::route_id, looked.own.ids);
+    sums_.route_keys(home(), *shards_[s], looked);
     TableSums::add(home(), Term::route_cell, looked.own.bags);
     TableSums::add(to, Term::route_cell, looked.all.bags);
     TableSums::add(to, Term::owned_id, looked.all.ids);
@@ -169,6 +170,7 @@ class StripWork {
     sums_.add_lines(to, Term::lookup_vector_line, own * sums_.ranks() / TableSums::values_of_line);
     if (!sparse()) TableSums::add(to, Term::lookup_mixed_bag, mixed_bags(looked.all));
     if (sparse()) TableSums::add(to, Term::route_touched_bag, looked.own.touched_bags * sums_.ranks());
+    sums_.find_keys(to, *shards_[s], looked, looked.all.ids);
     sums_.read_rows(to, looked, looked.all.distinct_rows, columns_);
     TableSums::add_buffer(to, owned_id_bytes(looked.all.ids));
     sums_.add_held_gradients(to, looked.all.ids, columns_);

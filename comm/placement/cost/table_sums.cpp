@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "reference/dynamic/eviction.hpp"
+#include "reference/dynamic/key_buckets.hpp"
 #include "reference/storage.hpp"
 
 namespace shardmark::placement {
@@ -76,9 +78,27 @@ void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positio
           (state > 0 ? looked.far.state * lines_of_row(state) : 0.0));
 }
 
+bool TableSums::sorts_for_lookup() const {
+  return storage_of(table).comes_and_goes && !table.any_key && !step.weighted && !pools.by_max;
+}
+
 void TableSums::add_positions(RankWork& to, double positions) const {
   add(to, Term::update_id, positions);
-  add(to, Term::update_sorted_id, positions);
+  if (!sorts_for_lookup()) add(to, Term::update_sorted_id, positions);
+}
+
+void TableSums::route_keys(RankWork& home, const Shard& shard, const LookedUp& looked) const {
+  if (storage_of(table).comes_and_goes && shard.rows.count() < table.rows) add(home, Term::route_key, looked.own.ids);
+}
+
+void TableSums::find_keys(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions) const {
+  if (!storage_of(table).comes_and_goes) return;
+  const double share = static_cast<double>(shard.rows.count()) / static_cast<double>(table.rows);
+  add(owner, Term::key_id, positions);
+  add(owner, Term::key, looked.all.distinct_rows);
+  add(owner, Term::key_line,
+      looked.far.state * (lines_of_row(key_line_bytes) + lines_of_row(static_cast<std::int64_t>(sizeof(RowUse)))));
+  add(owner, Term::new_key, share * step.statistics.new_keys(number, step.global_batch));
 }
 
 void TableSums::update_shard(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions,

@@ -55,6 +55,11 @@ class TableSums {
     add_lines(to, Term::output_line, values / values_of_line);
   }
   void add_positions(RankWork& to, double positions) const;
+  /// Adds what a home's ids take where their owners are found by the buckets of their keys.
+  void route_keys(RankWork& home, const Shard& shard, const LookedUp& looked) const;
+  /// Adds the finding of the rows of a shard by their keys, where they come and go: each distinct key once, whose place
+  /// all `positions` of it then have.
+  void find_keys(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions) const;
   /// Adds the update of an owner's shard.
   void update_shard(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions,
                     double vectors) const;
@@ -69,6 +74,8 @@ class TableSums {
  private:
   /// Returns the lines of a random row, as many more as rows of that size are slower than the machine's lines.
   double lines_of_row(std::int64_t bytes) const;
+  /// Returns whether the owner sorts ids by their keys for the lookup, and the update takes that order.
+  bool sorts_for_lookup() const;
   double far_gradient_lines(double positions, double vectors, std::int64_t columns) const;
 };
 

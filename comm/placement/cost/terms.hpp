@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "reference/phase.hpp"
@@ -16,6 +17,7 @@ enum class Term : std::size_t {
   route_cell,
   route_touched_bag,
   route_id,
+  route_key,
   owned_id,
   sorted_id,
   lookup_step,
@@ -26,6 +28,10 @@ enum class Term : std::size_t {
   lookup_value,
   lookup_line,
   lookup_vector_line,
+  key_id,
+  key,
+  key_line,
+  new_key,
   tt_flop,
   output_step,
   output_value,
@@ -61,6 +67,9 @@ struct TermChoice {
   /// (machine_parts.hpp): ids, bags, rows and values as streams, lines as random rows. 0: no more than what other terms
   /// count, launches, or flops.
   double bytes = 0.0;
+  /// Is the term that it is as fast as, by the bytes of both, where a machine is not known to be otherwise: no case of
+  /// a calibration has it, or a file was written before there was the term.
+  std::optional<Term> like = {};
 };
 
 inline constexpr std::array terms{
@@ -68,6 +77,8 @@ inline constexpr std::array terms{
     TermChoice{"route.cell", Phase::input_dist, "bag x shard that its ids may go to, at the home and at the owner", 8},
     TermChoice{"route.touched_bag", Phase::input_dist, "bag with ids in a shard that answers for no others", 8},
     TermChoice{"route.id", Phase::input_dist, "id of an own sample that is put in the order of the owners", 16},
+    TermChoice{"route.key", Phase::input_dist, "id of an own sample whose owner is found by the bucket of its key", 8,
+               Term::route_id},
     TermChoice{"route.owned_id", Phase::input_dist, "id that this rank owns the row of", 16},
     TermChoice{"route.sorted_id", Phase::input_dist, "id x pass of the sort that finds the distinct ones", 310},
     TermChoice{"lookup.step", Phase::lookup, "a step, or each of its groups"},
@@ -79,6 +90,12 @@ inline constexpr std::array terms{
     TermChoice{"lookup.value", Phase::lookup, "id x column that is added, and bag x column that is written", 4},
     TermChoice{"lookup.line", Phase::lookup, "64 bytes of a row that come from memory because no cache holds them", 64},
     TermChoice{"lookup.vector_line", Phase::lookup, "64 bytes of vectors that are written beyond the caches"},
+    TermChoice{"lookup.key_id", Phase::lookup, "id of a key that gives way to the place of its row, and its sort", 310,
+               Term::update_sorted_id},
+    TermChoice{"lookup.key", Phase::lookup, "distinct key whose row is found", 32, Term::update_row},
+    TermChoice{"lookup.key_line", Phase::lookup, "64 bytes of a key table or of uses of rows that no cache holds", 64,
+               Term::lookup_line},
+    TermChoice{"lookup.new_key", Phase::lookup, "key that is given a row", 640, Term::lookup_line},
     TermChoice{"train.flop", Phase::lookup, "flop of the products of a tensor train"},
     TermChoice{"output.step", Phase::output_dist, "a step, or each of its groups"},
     TermChoice{"output.value", Phase::output_dist, "value that is read or written as vectors are put together", 4},
@@ -111,5 +128,10 @@ using TermCounts = std::array<double, terms.size()>;
 
 constexpr double& at(TermCounts& counts, Term term) { return counts[static_cast<std::size_t>(term)]; }
 constexpr double at(const TermCounts& counts, Term term) { return counts[static_cast<std::size_t>(term)]; }
+
+/// Returns the seconds of a term by those of the one that it is like.
+constexpr double seconds_like(const TermChoice& term, const TermCounts& seconds) {
+  return term.bytes / terms[static_cast<std::size_t>(*term.like)].bytes * at(seconds, *term.like);
+}
 
 }  // namespace shardmark::placement

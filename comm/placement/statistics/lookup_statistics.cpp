@@ -32,7 +32,7 @@ Reads reads_of(const Table& table, std::int64_t number, const std::vector<Featur
 
 LookupStatistics::LookupStatistics(std::span<const Table> tables, std::span<const Feature> features,
                                    const IdStatistics& ids)
-    : tables_(tables), features_(features) {
+    : tables_(tables), features_(features), ids_(ids) {
   std::vector<std::vector<Feature>> readers(tables.size());
   for (const Feature& feature : features) readers[feature.table].push_back(feature);
   ids.measured ? take(*ids.measured, readers) : draw(ids, readers);
@@ -95,6 +95,14 @@ ShardCounts LookupStatistics::counted(const Kind& kind, const RowSet& rows, std:
   }
   counts.distinct_rows = kind.rows->distinct(rows, samples);
   return counts;
+}
+
+double LookupStatistics::new_keys(std::int64_t table, std::int64_t samples) const {
+  const Table& of = tables_[table];
+  if (!of.any_key || ids_.measured) return 0.0;
+  double ids = 0.0;
+  for (const Feature& feature : kinds_[kind_of_[table]].features) ids += static_cast<double>(samples * feature.hotness);
+  return ids_.new_keys(ids, static_cast<double>(of.rows));
 }
 
 double LookupStatistics::mass(std::int64_t table, const RowSet& rows) const {

@@ -28,6 +28,9 @@ class LookupStatistics {
   /// Returns what `samples` samples look up in some rows of a table. The reference is valid as long as the object.
   const ShardCounts& expected(std::int64_t table, const RowSet& rows, std::int64_t samples) const;
 
+  /// Returns how many keys of `samples` samples a table of any keys is expected not to know; 0 for others.
+  double new_keys(std::int64_t table, std::int64_t samples) const;
+
   /// Returns the share of a table's looked-up ids that name these rows, 0 to 1; 0 for a table that no feature reads.
   double mass(std::int64_t table, const RowSet& rows) const;
 
@@ -58,6 +61,7 @@ class LookupStatistics {
 
   std::span<const Table> tables_;
   std::span<const Feature> features_;
+  IdStatistics ids_;
   std::vector<Kind> kinds_;
   std::vector<std::size_t> kind_of_;  ///< by table
 };

@@ -94,7 +94,10 @@ TEST(SearchState, costs_what_is_predicted_of_its_plan) {
     const TransferChoice& transfer = transfers[number / clusters.size()];
     SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << cluster.ranks << " ranks, " << cluster.per_node
                                     << " a node, " << cluster.exchange << ", " << transfer.name);
-    const SearchWorkload workload = SearchWorkload::random(random, 5, seed % 3 == 0 ? 0.0 : 1.05);
+    SearchWorkload workload = SearchWorkload::random(random, 5, seed % 3 == 0 ? 0.0 : 1.05);
+    for (std::size_t t = 0; t < workload.tables.size(); ++t)
+      if ((seed + t) % 4 == 0) workload.tables[t].storage = Storage::dynamic;
+    workload.expect({.alpha = seed % 3 == 0 ? 0.0 : 1.05});
     StepContext requested = workload.step(cluster.ranks, cluster.per_node);
     requested.exchange = cluster.exchange;
     requested.groups = seed % 4 == 0 ? 2 : 1;

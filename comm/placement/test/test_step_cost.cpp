@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -69,6 +71,37 @@ TEST(StepCost, OfACopyOnEachOfTwoRanksByHand) {
   EXPECT_NEAR(seconds(step, Phase::lookup), 5 * 4, 1e-9);
   // 100 rows of 16 gradients and a count, in a ring of 2 steps with half of them.
   EXPECT_NEAR(seconds(step, Phase::update), 7 + 2 * (1 + 0.01 * 100 * 17 * 4 / 2), 1e-9);
+}
+
+TEST(StepCost, OfKeysIsThatOfTablesWhoseRowsComeAndGoByHand) {
+  constexpr std::array of_keys{Term::route_key, Term::key_id, Term::key, Term::key_line, Term::new_key};
+  OneTable one;
+  const auto counted = [&](Storage storage, bool any_key, std::string_view planner) {
+    one.tables[0].storage = storage;
+    one.tables[0].any_key = any_key;
+    const LookupStatistics statistics(one.tables, one.features, {.fresh = 0.25});
+    const StepContext open{.statistics = statistics, .ranks = 2, .ranks_per_node = 2, .global_batch = 8};
+    const Plan plan = one.plan(planner, 2);
+    const StepContext step = settled(open, slow_machine(), plan);
+    RankWork all;
+    for (const RankWork& rank : step_work(step, slow_machine(), plan).ranks) all += rank;
+    return all.counts;
+  };
+  const double distinct = 100 * (1 - std::pow(0.99, 8));  // rows of 8 uniform ids of 100
+  for (const std::string_view planner : {"table_wise", "row_wise"}) {
+    SCOPED_TRACE(planner);
+    const TermCounts dense = counted(Storage::dense, false, planner);
+    for (const Term term : of_keys) EXPECT_EQ(at(dense, term), 0) << terms[static_cast<std::size_t>(term)].name;
+    EXPECT_NEAR(at(dense, Term::update_sorted_id), 8, 1e-9);
+    const TermCounts keys = counted(Storage::dynamic, false, planner);
+    EXPECT_NEAR(at(keys, Term::key_id), 8, 0.2);  // shares of buckets are not those of rows
+    EXPECT_NEAR(at(keys, Term::key), distinct, 0.2);
+    EXPECT_NEAR(at(keys, Term::key_line), 2 * distinct, 0.4);  // of the key and of its uses: no cache holds anything
+    EXPECT_NEAR(at(keys, Term::route_key), planner == "row_wise" ? 8 : 0, 0.2);
+    EXPECT_EQ(at(keys, Term::new_key), 0);
+    EXPECT_EQ(at(keys, Term::update_sorted_id), 0);
+    EXPECT_NEAR(at(counted(Storage::dynamic, true, planner), Term::new_key), 0.25 * 8, 1e-9);
+  }
 }
 
 TEST(StepCost, WhatARankSendsItselfIsCopiedOnlyInNarrowTypes) {

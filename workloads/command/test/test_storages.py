@@ -71,7 +71,10 @@ class Storages(ProgramTest):
         told = [case["dynamic"] for (_, storage), case in cases.items() if storage == "dynamic"]
         self.assertEqual(told[0]["rows"], told[1]["rows"])
         self.assertGreater(told[0]["load"], 0)
-        outcome, file = self.case(4, "criteo-kaggle", storage="dynamic", plan="row_wise", admit="counter:2", evict="lru", capacity="40k",
+        for each in told:  # two plans take turns, each with empty tables
+            self.assertGreater(each["found"], 0)
+            self.assertEqual(each["admitted"], 0)
+        outcome, file = self.case(4, "criteo-kaggle", storage="dynamic", plan="row_wise", admit="counter:5", evict="lru", capacity="40k",
                                   **common)
         self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
         self.assertGreater(records(file)[1]["dynamic"]["absent"], 0)
@@ -106,6 +109,7 @@ class OpenVocabulary(ProgramTest):
                 self.assertEqual(self.succeeds(outcome).last_line(), "RESULT: VALID")
                 case = records(file)[1]
                 self.assertEqual((case["wrong"], case["step_ms"]["n"]), (0, 12))
+                self.assertGreater(case["dynamic"]["admitted"], 0)  # ids move on, and new keys stay new
                 self.assertIn(f"their keys: {case['dynamic']['keys']}", " ".join(outcome.out.replace("#", "").split()))
                 ends.add(tuple(case["dynamic"][name] for name in ("keys", "rows", "evicted")))
             self.assertEqual(len(ends), 1, ends)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -31,7 +32,15 @@ struct Shape {
   placement::RowTransfer transfer = dense_partials;
   placement::ReplicatedGradients gradients = placement::ReplicatedGradients::dense;
   ValueType wire = ValueType::fp32;
+  Storage storage = Storage::dense;
+
+  bool operator==(const Shape&) const = default;
 };
+
+constexpr Shape by_keys(Shape shape) {
+  shape.storage = Storage::dynamic;
+  return shape;
+}
 
 constexpr std::int64_t thousand = 1000, million = 1000000;
 
@@ -106,6 +115,13 @@ constexpr std::array shapes{
           placement::ReplicatedGradients::rows},
     Shape{"data_parallel", 1, 500 * thousand, 64, 10, 2048, 1.05, sgd, dense_partials,
           placement::ReplicatedGradients::rows},
+    // Rows found by their keys.
+    by_keys({"table_wise", 4, 20 * thousand, 32, 1, 8192, 0.0, rowwise_adagrad}),
+    by_keys({"table_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad}),
+    by_keys({"table_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad}),
+    by_keys({"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad}),
+    by_keys({"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad}),
+    by_keys({"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad, unique_rows}),
     // Narrow on the wire.
     Shape{"table_wise", 4, 100 * thousand, 32, 1, 8192, 0.0, sgd, dense_partials, placement::ReplicatedGradients::dense,
           ValueType::fp16},
@@ -126,7 +142,8 @@ Workload workload_of(const Shape& shape, int ranks, double largest_table, double
     workload.tables.push_back({.name = fmt::format("t{}", t),
                                .rows = std::max<std::int64_t>(1, std::min(shape.rows, most_rows)),
                                .dim = shape.dim,
-                               .optimizer = {.kind = shape.optimizer}});
+                               .optimizer = {.kind = shape.optimizer},
+                               .storage = shape.storage});
     workload.features.push_back({.name = fmt::format("f{}", t), .table = t, .hotness = shape.hotness});
   }
   return workload;
@@ -139,8 +156,15 @@ std::string case_name(const Shape& shape, const Workload& workload) {
   if (shape.alpha > 0.0) name += fmt::format(", alpha {:g}", shape.alpha);
   if (shape.planner == "row_wise") name += fmt::format(", {}", name_of(shape.transfer));
   if (shape.gradients != placement::ReplicatedGradients::dense) name += ", gradients by rows";
+  if (shape.storage != Storage::dense) name += fmt::format(", {}", name_of(shape.storage));
   if (shape.wire != ValueType::fp32) name += fmt::format(", wire {}", name_of(shape.wire));
   return name;
+}
+
+/// Returns the number of the shape with dense tables, where these are not.
+std::optional<std::size_t> like_of(Shape shape) {
+  if (std::exchange(shape.storage, Storage::dense) == Storage::dense) return {};
+  return std::ranges::find(shapes, shape) - shapes.begin();
 }
 
 CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, double samples) {
@@ -155,7 +179,7 @@ CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, dou
   const Workload& workload = options.workload;
   placement::Plan plan = placement::make_plan(shape.planner, workload.tables, workload.features,
                                               plan_request_of(workload, ranks, config.movement));
-  return {case_name(shape, workload), options, {{std::move(plan), options}}, {{0, std::move(config)}}};
+  return {case_name(shape, workload), options, {{std::move(plan), options}}, {{0, std::move(config)}}, like_of(shape)};
 }
 
 }  // namespace

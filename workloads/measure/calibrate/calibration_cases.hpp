@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct CalibrationCase {
   RunOptions options;
   std::vector<PlannedTables> plans;  ///< one
   std::vector<PlannedCase> cases;    ///< one
+  /// Is, where its tables are not dense, the number of the case that is the same with dense tables.
+  std::optional<std::size_t> like = {};
 
   const placement::Plan& plan() const { return plans.front().plan; }
   const Case& config() const { return cases.front().config; }
@@ -25,8 +28,8 @@ struct CalibrationCase {
 
 /// Returns the cases of a calibration: some 60 steps that differ in what the time of a step depends on: dim 4 to 256,
 /// hotness 1 to 30, repeated ids, tables within the caches and far beyond, optimizers, few and many tables, placements,
-/// transfers, wire types. Per rank the largest table has at most `largest_table` bytes; the global batch is one of
-/// `samples` times the least of all cases, so that small numbers make short tests.
+/// transfers, storages, wire types. Per rank the largest table has at most `largest_table` bytes; the global batch is
+/// one of `samples` times the least of all cases, so that small numbers make short tests.
 std::vector<CalibrationCase> calibration_cases(int ranks, double largest_table = 0x1p30, double samples = 1.0);
 
 /// Holds the times of the steps of one case: the median, in seconds, of each phase's part of the critical path. That of

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "workloads/cases/placement_inputs.hpp"
 #include "workloads/measure/calibrate/non_negative_least_squares.hpp"
@@ -13,7 +15,8 @@ namespace shardmark::workloads {
 namespace {
 
 constexpr int turns_of_slowest_ranks = 3;
-constexpr double least_share = 0.05;  // of a step, below which errors of a phase count as if it took so much
+constexpr double least_share = 0.05;      // of a step, below which errors of a phase count as if it took so much
+constexpr double least_difference = 1.0;  // of counts of two cases; less is rounding
 constexpr std::array cache_shares{0.0625, 0.125, 0.25, 0.5, 1.0, 2.0};
 
 /// Holds what a case does, whatever time that takes.
@@ -76,11 +79,16 @@ class Fit {
       const std::vector<placement::LookupStatistics>& statistics, placement::MachineModel& machine)
       : times_(times), machine_(machine) {
     machine_.optimizer_weights.clear();
-    for (std::size_t c = 0; c < cases.size(); ++c)
+    for (std::size_t c = 0; c < cases.size(); ++c) {
       cases_.emplace_back(cases[c], statistics[c], ranks_per_node, machine_);
+      like_.push_back(cases[c].like);
+    }
     machine_.seconds = placement::described_cluster().seconds;
     for (int turn = 0; turn < turns_of_slowest_ranks; ++turn)
       for (std::size_t phase = 0; phase < phase_count; ++phase) solve(phase);
+    for (std::size_t t = 0; t < placement::terms.size(); ++t)
+      if (placement::terms[t].like && !fit_.measured[t])
+        machine_.seconds[t] = seconds_like(placement::terms[t], machine_.seconds);
     predict(cases);
   }
 
@@ -101,26 +109,59 @@ class Fit {
     return std::max(times_[c].phases[phase], least_share * times_[c].step);
   }
 
+  /// Is the system of a phase, a row for each case.
+  struct System {
+    std::vector<std::vector<double>> rows;  ///< counts of the unknowns
+    std::vector<double> left;               ///< seconds
+  };
+
+  /// Returns what a phase has of each case that is like another or of each that is not, in units of its scale.
+  System system_of(std::size_t phase, std::span<const Unknown> unknowns, bool of_pairs) const {
+    System system;
+    for (std::size_t c = 0; c < cases_.size(); ++c) {
+      if (like_[c].has_value() != of_pairs) continue;
+      system.rows.emplace_back(unknowns.size());
+      system.left.push_back(0.0);
+      add(c, phase, unknowns, 1.0 / scale(c, phase), system);
+      if (!of_pairs) continue;
+      add(*like_[c], phase, unknowns, -1.0 / scale(c, phase), system);
+      for (double& count : system.rows.back())
+        if (std::abs(count) * scale(c, phase) < least_difference) count = 0.0;
+    }
+    return system;
+  }
+
+  /// Adds a share of a case to the last row.
+  void add(std::size_t c, std::size_t phase, std::span<const Unknown> unknowns, double share, System& system) const {
+    const KnownCase& each = cases_[c];
+    const placement::PhasePrediction now = placement::predict_work(each.step, machine_, each.work).phases[phase];
+    for (std::size_t u = 0; u < unknowns.size(); ++u)
+      system.rows.back()[u] += share * unknowns[u].count(each, each.counts[now.slowest_rank]);
+    system.left.back() += share * (times_[c].phases[phase] - now.exchange);
+  }
+
+  static bool has(const System& system, std::size_t unknown) {
+    return std::ranges::any_of(system.rows, [&](const std::vector<double>& row) { return row[unknown] != 0.0; });
+  }
+
   void solve(std::size_t phase) {
     const auto unknowns = unknowns_of(phase, cases_);
-    std::vector<std::vector<double>> rows;
-    std::vector<double> left;
+    const System alone = system_of(phase, unknowns, false);
+    std::vector<double> seconds = non_negative_least_squares(alone.rows, alone.left);
+    System pairs = system_of(phase, unknowns, true);
     std::vector<bool> known(unknowns.size());
-    for (std::size_t c = 0; c < cases_.size(); ++c) {
-      const KnownCase& each = cases_[c];
-      const placement::PhasePrediction now = placement::predict_work(each.step, machine_, each.work).phases[phase];
-      std::vector<double> row;
-      for (std::size_t u = 0; u < unknowns.size(); ++u) {
-        const double count = unknowns[u].count(each, each.counts[now.slowest_rank]);
-        known[u] = known[u] || count > 0.0;
-        row.push_back(count / scale(c, phase));
-      }
-      rows.push_back(std::move(row));
-      left.push_back((times_[c].phases[phase] - now.exchange) / scale(c, phase));
+    for (std::size_t u = 0; u < unknowns.size(); ++u) {
+      known[u] = has(alone, u);
+      for (std::size_t pair = 0; known[u] && pair < pairs.rows.size(); ++pair)
+        pairs.left[pair] -= std::exchange(pairs.rows[pair][u], 0.0) * seconds[u];
     }
-    const auto seconds = non_negative_least_squares(rows, left);
+    const auto more = non_negative_least_squares(pairs.rows, pairs.left);
     std::vector<std::pair<OptimizerKind, double>> of_optimizers;
     for (std::size_t u = 0; u < unknowns.size(); ++u) {
+      if (!known[u] && has(pairs, u)) {
+        known[u] = true;
+        seconds[u] = more[u];
+      }
       if (!known[u]) continue;
       fit_.measured[unknowns[u].term] = true;
       if (unknowns[u].term == static_cast<std::size_t>(placement::Term::optimizer_value))
@@ -156,6 +197,7 @@ class Fit {
   std::span<const CaseTimes> times_;
   placement::MachineModel& machine_;
   std::vector<KnownCase> cases_;
+  std::vector<std::optional<std::size_t>> like_;  ///< by case: CalibrationCase::like
   TermFit fit_;
 };
 

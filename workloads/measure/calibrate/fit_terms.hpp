@@ -12,7 +12,7 @@ namespace shardmark::workloads {
 /// Holds what fitted seconds predict for the cases that they were fitted to.
 struct TermFit {
   std::array<bool, placement::terms.size()>
-      measured{};  ///< terms that some case has; others are those of described_cluster()
+      measured{};  ///< terms that some case has; others are as those that they are like, or of described_cluster()
   std::vector<placement::StepPrediction> predictions;  ///< by case
   std::vector<placement::TermCounts> counts;           ///< by case: of each phase's slowest rank
 };
@@ -21,7 +21,9 @@ struct TermFit {
 /// known, by the times of cases: for each phase it takes the non-negative least squares of
 ///   measured - predicted exchange = sum over its terms of count x seconds
 /// over the cases, counts being those of the slowest rank, and each case divided by its time, so that short steps count
-/// as much as long ones. Of the caches, some fractions and multiples of what cache_per_rank says are tried.
+/// as much as long ones. Terms that only cases of other storages than dense have are then fitted in the same way to the
+/// differences from the cases that they are like, so that what the other terms do not explain is not put down to them.
+/// Of the caches, some fractions and multiples of what cache_per_rank says are tried.
 TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
                   placement::MachineModel& machine);
 

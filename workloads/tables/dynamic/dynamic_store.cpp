@@ -107,9 +107,11 @@ class DynamicStore : public RowStore {
  public:
   DynamicStore(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<std::int64_t>& shards)
       : RowStore(layout, tables, shards, places_of(layout, tables, shards)), kept_(layout.shards.size()) {
-    for (const std::int64_t s : shards)
+    for (const std::int64_t s : shards) {
+      kept_[s].room = local(s).rows.most_rows();
       if (table_of(s).stochastic_rounding)
         kept_[s].numbers = kernels::allocate<Execution, std::int64_t>("shardmark::row_numbers", places(s));
+    }
   }
 
   void fill(const RowValues& initial) override {
@@ -245,7 +247,8 @@ class DynamicStore : public RowStore {
       sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(value));
     };
     for (const std::int64_t s : shards()) {
-      const auto& [keys, row_numbers, counts, evicted, saved] = kept_[s];
+      const auto& keys = kept_[s].keys;
+      const Counts& counts = kept_[s].counts;
       const Table& table = table_of(s);
       add(DynamicNumber::rows, keys->table().keys());
       add(DynamicNumber::room, keys->table().room());
@@ -273,11 +276,12 @@ class DynamicStore : public RowStore {
     Counts counts;
     std::optional<std::vector<std::int64_t>> evicted;  ///< since a checkpoint, where changes are saved
     std::optional<KeptKeys> saved;                     ///< of the save that has begun
+    std::int64_t room = 0;                             ///< most rows
   };
 
   /// Throws where rows of steps before did not leave enough room.
   void require_room(std::int64_t s, std::int64_t rows) const {
-    const std::int64_t most = local(s).rows.most_rows();
+    const std::int64_t most = kept_[s].room;
     if (rows <= most) return;
     const std::string what =
         fmt::format("table {}: {} rows in a shard that has room for {}", table_of(s).name, rows, most);
@@ -380,6 +384,8 @@ std::int64_t most_places(const Table& table, std::int64_t most_rows) {
   if (table.dynamic.admission.kind == AdmissionKind::all) return most_rows;
   return table.dynamic.absent == AbsentRows::zero ? most_rows + 1 : 2 * most_rows;
 }
+
+std::int64_t steps_until_keys_are_known(const Table& /*table*/, std::int64_t batches) { return batches; }
 
 bool values_are_saved(const Table& table) { return table.value_type != ValueType::int8; }
 

@@ -21,6 +21,9 @@ double dynamic_bytes_beside(const Table& table, std::int64_t rows, std::int64_t 
 /// Returns the bytes of a step for finding `distinct` keys among `ids`.
 double dynamic_step_bytes(const Table& table, double ids, double distinct);
 
+/// Returns the number of steps after which the table has seen all keys of so many batches.
+std::int64_t steps_until_keys_are_known(const Table& table, std::int64_t batches);
+
 /// Returns whether a checkpoint has the values of rows: those of int8 are never trained, and made again.
 bool values_are_saved(const Table& table);
 

@@ -108,7 +108,7 @@ void set_tt_direction(Table& table, std::int64_t /*number*/, const std::vector<s
     table.tensor_train.direction = ContractionDirection::suffix;
 }
 
-std::int64_t steps_until_tt_is_warm(const Table& table) {
+std::int64_t steps_until_tt_is_warm(const Table& table, std::int64_t /*batches*/) {
   return table.tensor_train.cache.rows > 0 ? table.tensor_train.cache.populate_every : 0;
 }
 

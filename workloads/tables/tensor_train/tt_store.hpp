@@ -28,7 +28,7 @@ bool tt_direction_is_open(const Table& table);
 void set_tt_direction(Table& table, std::int64_t number, const std::vector<std::int64_t>& rows);
 
 /// Returns the number of steps after which the cache of a table holds rows: those of its first choice.
-std::int64_t steps_until_tt_is_warm(const Table& table);
+std::int64_t steps_until_tt_is_warm(const Table& table, std::int64_t batches);
 
 /// Returns a group `cores`, and the shape of the tensor train as attribute tensor_train of the table.
 PartsDescription describe_cores(const Table& table);

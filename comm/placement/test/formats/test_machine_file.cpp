@@ -86,6 +86,20 @@ TEST(MachineFile, RefusesWhatIsMissingOrAbsurd) {
   EXPECT_EQ(complaint(bad), "FILE: \"seconds.lookup.line\" is missing");
 }
 
+TEST(MachineFile, OfATimeBeforeATermSaysWhatItIsLike) {
+  const MachineModel machine = described_cluster();
+  nlohmann::ordered_json old = to_json(machine);
+  int missing = 0;
+  for (const TermChoice& term : terms)
+    missing += term.like ? static_cast<int>(old["seconds"].erase(std::string(term.name))) : 0;
+  EXPECT_EQ(missing, 5);
+  EXPECT_EQ(machine_from_json(old, "FILE"), machine);  // described before there were these
+  old["seconds"]["lookup.line"] = 4 * at(machine.seconds, Term::lookup_line);
+  EXPECT_DOUBLE_EQ(at(machine_from_json(old, "FILE").seconds, Term::key_line), 4 * at(machine.seconds, Term::key_line));
+  old["seconds"]["lookup.key_line"] = 1e-6;
+  EXPECT_DOUBLE_EQ(at(machine_from_json(old, "FILE").seconds, Term::key_line), 1e-6);
+}
+
 TEST(MachineFile, HoldsWhatAutoPicksFrom) {
   MachineModel machine = described_cluster();
   machine.ratios = {.ranks = 2,

@@ -39,7 +39,7 @@ std::vector<CaseTimes> times_on(const placement::MachineModel& machine, std::spa
 }
 
 TEST(FitTerms, ExplainsTimesThatFollowTheModel) {
-  for (const int ranks : {1, 2, 5}) {
+  for (const int ranks : {1, 2, 3}) {
     SCOPED_TRACE(ranks);
     const auto cases = calibration_cases(ranks);
     const auto times = times_on(some_machine(), cases, ranks);
@@ -59,11 +59,30 @@ TEST(FitTerms, FindsSecondsThatCasesTellApart) {
   placement::MachineModel machine = placement::described_cluster();
   machine.cache_per_rank = some_machine().cache_per_rank;
   const TermFit fit = fit_terms(cases, times, 2, machine);
-  for (const placement::Term term : {placement::Term::lookup_line, placement::Term::lookup_value,
-                                     placement::Term::update_line, placement::Term::update_value}) {
+  for (const placement::Term term :
+       {placement::Term::lookup_line, placement::Term::lookup_value, placement::Term::update_line,
+        placement::Term::update_value, placement::Term::key_id, placement::Term::route_key}) {
     const auto t = static_cast<std::size_t>(term);
     EXPECT_TRUE(fit.measured[t]) << placement::terms[t].name;
     EXPECT_NEAR(machine.seconds[t] / some_machine().seconds[t], 1.0, 0.05) << placement::terms[t].name;
+  }
+}
+
+TEST(FitTerms, PutsWhatPairsHaveInCommonDownToNoKey) {
+  const auto cases = calibration_cases(2);
+  auto times = times_on(some_machine(), cases, 2);
+  for (std::size_t c = 0; c < cases.size(); ++c)
+    for (std::size_t p = 0; cases[c].like && p < phase_count; ++p) {
+      double& of_dense = times[*cases[c].like].phases[p];
+      times[c].phases[p] += of_dense;
+      of_dense *= 2.0;
+    }
+  placement::MachineModel machine = placement::described_cluster();
+  machine.cache_per_rank = some_machine().cache_per_rank;
+  fit_terms(cases, times, 2, machine);
+  for (const placement::Term term : {placement::Term::key_id, placement::Term::route_key}) {
+    const auto t = static_cast<std::size_t>(term);
+    EXPECT_NEAR(machine.seconds[t] / some_machine().seconds[t], 1.0, 0.25) << placement::terms[t].name;
   }
 }
 
@@ -75,6 +94,9 @@ TEST(CalibrationCases, GiveEveryRankWorkAndStandApart) {
       names.insert(each.name);
       EXPECT_EQ(each.plan().ranks, ranks);
       EXPECT_GE(each.options.workload.global_batch, ranks) << each.name;
+      if (each.like) {
+        EXPECT_EQ(each.name, cases[*each.like].name + ", dynamic");
+      }
     }
     EXPECT_EQ(names.size(), cases.size());
   }
