@@ -117,7 +117,7 @@ PUBLISHED = tuple(Part(workload, ("shardmark", "predict", workload, "--published
 COLOSSAL = ("synthetic-colossal", "--ranks", "4096", "--machine", "dgx-a100-tensorflow")
 SCALE_PARTS = (
     Part("search", ("shardmark", "plan", "create", *COLOSSAL, "--plan", "search"), ("--ranks", "16")),
-    Part("predict", ("shardmark", "predict", *COLOSSAL, "--plan", "basic"), ("--ranks", "16")))
+    Part("predict", ("shardmark", "predict", *COLOSSAL, "--plan", "basic,column_wise,row_wise"), ("--ranks", "16")))
 SMALL = ("--budget", "10s", "--check", "1", "--scale", "1/1024", "--batch", "512")
 # A budget is for all cases together, with what prepares and checks them, so that any machine
 # is done in time.

@@ -131,8 +131,9 @@ class Predictions(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             table = goals.table([("box", found)], Path(folder))
         self.assertIn("| search, Colossal on 4,096 ranks, box: seconds, gap to the bound | ≤ 60 s, ≤ 5 % | 50 s, 5.2 % | no |  |", table)
-        self.assertIn("| predict, the same: seconds, memory | ≤ 5 s, ≤ 2 GB | 50.0 s, 1.50 GB | no |  |", table)
+        self.assertIn("| predict, three plans of the same: seconds, memory | ≤ 5 s, ≤ 2 GB | 50.0 s, 1.50 GB | no |  |", table)
         self.assertIn("| search | 50.00 | 1.500 | 210.5 | 200.0 | 5.2 % |  |", predictions.scale_table(found))
+        self.assertIn("2026-11-23, commit 0123456789ab, one process. Samples", pages.section(found, {}))
         with self.assertRaisesRegex(BadInput, "search: not what"):
             predictions.scale_records("y", "search", {})
 

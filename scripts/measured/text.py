@@ -66,12 +66,14 @@ def date_of(results):
 
 
 def ranks_of(results):
-    """2 ranks of 1 thread, 2 ranks, 2 threads"""
+    """2 ranks of 1 thread, 2 ranks, 2 threads, one process"""
     def counted(number, thing):
         return f"{number} {thing}" + ("" if int(number) == 1 else "s")
     if results.campaign.kind in ("kernels", "map_peers", *KERNEL_PEERS):
         return counted(origin(results)["threads"], "thread")
-    first = next((record for record in results.records if "ranks" in record), results.records[0])  # not a peer's
+    first = next((record for record in results.records if "ranks" in record), None)  # not a peer's
+    if first is None:
+        return "one process"
     return counted(first["ranks"], "rank") + (f" of {counted(first['threads'], 'thread')}" if "threads" in first else "")
 
 
