@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What predictions are meant to reach, and what was measured: the newest campaigns of predictions, whatever the machine, and the
-known half of published steps."""
+"""What predictions, and tables that do not know their size, are meant to reach, and what was measured: by the newest campaigns, whatever
+the machine, and of predictions by the known half of published steps too."""
 import statistics
 
-from measured import known_half
+import comparison
+import hash_maps_comparison as hash_maps
+
+from measured import dynamic, known_half
 from measured.predictions import figures, gap, missed_phases, percent, signed
-from measured.text import markdown_table
+from measured.text import markdown_table, ratio_text
 
 MOST_TERMS = 2  # named where a goal is missed
 
@@ -76,11 +79,76 @@ def of_scale(machine, results):
     return rows
 
 
-OF_KIND = {"predictions": of_machine, "holdout": lambda machine, results: [], "scale": of_scale}
+OF_KIND = {"predictions": of_machine, "scale": of_scale}
+
+
+def rows_of(of_kind, newest):
+    return [each for machine, results in newest if results.campaign.kind in of_kind
+            for each in of_kind[results.campaign.kind](machine, results)]
 
 
 def table(newest, root):
-    """newest: [(machine, Results)] of the campaigns of predictions. None where nothing was measured."""
-    rows = [each for machine, results in newest for each in OF_KIND[results.campaign.kind](machine, results)]
-    rows += of_known_half(root)
+    """newest: [(machine, Results)] of each campaign. None where nothing was measured."""
+    rows = rows_of(OF_KIND, newest) + of_known_half(root)
     return markdown_table(["what", "goal", "measured", "met", "most of the miss"], rows) if rows else None
+
+
+# Tables that do not know their size, and runs that must not be lost.
+
+def of_dynamic(machine, results):
+    """Steps, saves and restores beside what they are held against."""
+    where, rows = f"{results.records[0]['ranks']} ranks, {machine}", []
+    if pair := dynamic.steps(results):
+        ratio = results.faster_by(pair["dense"], pair["dynamic"])
+        rows.append(row(f"step of known keys / dense, {where}", "≤ 1.10", ratio_text(ratio), ratio[0] <= 1.10))
+        if pair["dynamic"]["error"] is not None:
+            error = pair["dynamic"]["error"]
+            rows.append(row(f"prediction of that step, {where}", "within 15 %", signed(error), abs(error) <= 0.15))
+    told = {part: record[kind] for part, kind in (*((part, "saved") for part in dynamic.SAVES), *((part, "restored") for part in dynamic.RESTORES))
+            for record in dynamic.of_part(results, part) if record.get(kind)}
+    for part, what in (("stop", "save of all rows"), ("changes", "save of changes"), ("disk", "restore from the disk")):
+        if ceiling := told.get(part, {}).get("ceiling_gb_per_s"):
+            share = told[part]["gb_per_s"] / ceiling
+            rows.append(row(f"{what} / the ceiling of its job, {where}", "≥ 80 %", f"{100 * share:.0f} %", share >= 0.8,
+                            "the copy into the system's page cache"))
+    if "behind" in told and "stop" in told:
+        share = told["behind"]["longest_wait_seconds"] / told["stop"]["longest_wait_seconds"]
+        rows.append(row(f"a step stops for a save behind the steps / for one that stops them, {where}", "≤ 5 %", f"{100 * share:.0f} %", share <= 0.05))
+        if told["behind"].get("steps_behind"):
+            slowed = told["behind"]["step_ms_behind"] / told["behind"]["step_ms_between"]
+            rows.append(row(f"steps beside such a save / others, {where}", "≤ 1.15", f"{slowed:.2f}", slowed <= 1.15,
+                            "copies of rows before their first update, and a writer on the cores of the ranks"))
+    if "restore2" in told and "restore3" in told:
+        ratio = told["restore3"]["seconds"] / told["restore2"]["seconds"]
+        rows.append(row(f"restore on 3 ranks / on the 2 that saved, {machine}", "≤ 1.2", f"{ratio:.2f}", ratio <= 1.2, "3 ranks share 2 cores"))
+    return rows
+
+
+def of_peers(machine, results):
+    """Steps by keys beside TorchRec's, and its saves: the least of the cases."""
+    rows = []
+    for operation, what, goal in (("keys", "TorchRec's sorted ZCH / ours", 8), ("save", "torch.distributed.checkpoint / ours", 2)):
+        found = {case: ratio for case, passes in comparison.times_of(results.records, operation).items()
+                 if (ratio := comparison.ratio(passes, "tuned")) is not None}
+        if found:
+            least = min(found, key=found.get)
+            rows.append(row(f"{what}, tuned, least of the cases, {machine}", f"≥ {goal}", f"{found[least]:.2f}", found[least] >= goal, least))
+    return rows
+
+
+def of_maps(machine, results):
+    """Key tables beside the fastest hash map of each operation."""
+    rows = []
+    for operation, goal in (("find", 2.0), ("find_update", 2.8), ("insert", 1.5)):
+        if found := hash_maps.fastest_over_ours(hash_maps.passes_of(results.records, "tuned", operation)):
+            ratio = statistics.median(found)
+            rows.append(row(f"{hash_maps.OPERATIONS[operation]}: the fastest hash map / ours, tuned, {machine}", f"≥ {goal:g}", f"{ratio:.2f}", ratio >= goal))
+    return rows
+
+
+OF_STORES = {"dynamic": of_dynamic, "step_peers": of_peers, "map_peers": of_maps}
+
+
+def stores_table(newest):
+    rows = rows_of(OF_STORES, newest)
+    return markdown_table(["what", "goal", "measured", "met", "bound by"], rows) if rows else None

@@ -4,6 +4,7 @@ import comparison
 
 from measured import dynamic, peers, predictions, trains
 from measured.answers import LIBRARY, advice, fastest, headlines
+from measured.campaigns import CAMPAIGNS
 from measured.files import field, kernel_rows, overlap, traffics
 from measured.text import (circumstances, commit_of, date_of, figure, interval, markdown_table, origin, ranks_of, ratio_text,
                            size_text)
@@ -132,18 +133,27 @@ def machine_page(machine, results_of, pictures):
     return "\n\n".join([head, *(section(results, pictures) for results in results_of)]) + "\n"
 
 
-def decisions(machine, results_of):
+def newest(machines):
+    """[(machine, Results)]: of each campaign the newest, whatever the machine, in the order of the campaigns."""
+    found = {}
+    for machine, several in machines.items():
+        for results in several:
+            found.setdefault(results.campaign.name, []).append((origin(results)["date"], machine, results))
+    return [max(found[campaign.name], key=lambda told: told[:2])[1:] for campaign in CAMPAIGNS if campaign.name in found]
+
+
+def decisions(newest_of_each):
     rows = []
-    for results in results_of:
+    for machine, results in newest_of_each:
         found = advice(results)
         where = f"{machine}, {results.told.get('note') or ranks_of(results)}" if found else ""
         rows += [[each.situation, each.attempt, each.measured, where] for each in found]
     return markdown_table(["when", "try", "because", "measured on"], rows)
 
 
-def headlines_table(machine, results_of):
+def headlines_table(newest_of_each):
     rows = [[line.claim, line.ours, line.peer, f"**{ratio_text(line.ratio)}**", f"[{machine}]({machine}/README.md)",
-             f"`scripts/measure {results.campaign.name}`"] for results in results_of for line in headlines(results)]
+             f"`scripts/measure {results.campaign.name}`"] for machine, results in newest_of_each for line in headlines(results)]
     return markdown_table(["claim", "ours", "peer", "ratio", "machine", "command"], rows)
 
 
@@ -153,20 +163,10 @@ def machines_list(machines):
          date_of(several[0]), commit_of(several[0])] for machine, several in machines.items()])
 
 
-def newest_predictions(machines):
-    """[(machine, Results)] of the campaigns that say how good predictions are: of each the newest, whatever the machine."""
-    found = {}
-    for machine, several in machines.items():
-        for results in several:
-            if results.campaign.kind in ("predictions", "holdout", "scale"):
-                found.setdefault(results.campaign.name, []).append((results.environment["time"], machine, results))
-    return [max(each, key=lambda told: told[:2])[1:] for each in found.values()]
-
-
-def holdout(newest):
+def holdout(newest_of_each):
     """How far off predictions were here, and what was published beside what is predicted; None before that was done."""
-    here = [text for machine, results in newest if results.campaign.kind == "predictions" and (text := predictions.trust(machine, results))]
-    published = [predictions.holdout_summary(results) for _, results in newest if results.campaign.kind == "holdout"]
+    here = [text for machine, results in newest_of_each if results.campaign.kind == "predictions" and (text := predictions.trust(machine, results))]
+    published = [predictions.holdout_summary(results) for _, results in newest_of_each if results.campaign.kind == "holdout"]
     return "\n\n".join([" ".join(here)] * bool(here) + published) or None
 
 

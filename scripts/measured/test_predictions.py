@@ -110,7 +110,7 @@ class Predictions(unittest.TestCase):
         advice, = answers.advice(self.results)
         self.assertEqual(advice.attempt, "`--plan search`")
         self.assertEqual(advice.measured, "on average 1.01 of the time of the fastest of 1 plans for each of 2 workloads, at worst 1.03")
-        self.assertIn(advice.situation, pages.decisions("box", [self.results]))
+        self.assertIn(advice.situation, pages.decisions([("box", self.results)]))
 
     def test_goals_name_what_is_furthest_off(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -137,9 +137,22 @@ class Predictions(unittest.TestCase):
         with self.assertRaisesRegex(BadInput, "search: not what"):
             predictions.scale_records("y", "search", {})
 
+    def test_tables_that_do_not_know_their_size_have_goals(self):
+        told = [("box", results(name, lines)) for name, lines in (
+            ("dynamic", samples.DYNAMIC), ("key-tables", samples.MAPS), ("torchrec-peers", samples.STEP_PEERS), ("predictions", samples.PREDICTIONS))]
+        table = goals.stores_table(told)
+        self.assertIsNone(goals.stores_table(told[3:]))
+        for line in ("| step of known keys / dense, 2 ranks, box | ≤ 1.10 | 1.20 [",
+                     "| prediction of that step, 2 ranks, box | within 15 % | +5.0 % | yes |  |",
+                     "| restore on 3 ranks / on the 2 that saved, box | ≤ 1.2 | 2.00 | no | 3 ranks share 2 cores |",
+                     "| find: the fastest hash map / ours, tuned, box | ≥ 2 | 2.00 | yes |  |",
+                     "| growing insert: the fastest hash map / ours, tuned, box | ≥ 1.5 | 2.00 | yes |  |",
+                     "| TorchRec's sorted ZCH / ours, tuned, least of the cases, box | ≥ 8 | 4.00 | no | table_wise, 16,384 |"):
+            self.assertIn(line, table)
+
     def test_the_newest_of_each_campaign_tells(self):
         older = results("predictions", [samples.environment(time="2026-11-22T08:00:00Z"), *samples.PREDICTIONS[1:]])
-        self.assertEqual(pages.newest_predictions({"a": [self.results], "b": [older, holdout()]})[0], ("a", self.results))
+        self.assertEqual(pages.newest({"a": [self.results], "b": [older, holdout()]})[0], ("a", self.results))
 
     def test_the_readme_says_more_than_a_headline(self):
         self.assertEqual(answers.headlines(self.results), [])
