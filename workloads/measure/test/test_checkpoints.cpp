@@ -114,10 +114,12 @@ class Saved : public testing::Test {
       steps.take(0, 1);  // so that what is not restored is not what was first there
       EXPECT_EQ(steps.checkpoints.restore(steps.tables, *steps.dense), 3);
       steps.checkpoints.save(steps.tables, *steps.dense);
+      steps.checkpoints.finish();  // a thread looks for older checkpoints
       expect_equal(comm, "before/" + name, text);
       if (!compare_steps) return;
       steps.take(3, 6);
       steps.checkpoints.save(steps.tables, *steps.dense);
+      steps.checkpoints.finish();
       expect_equal(comm, "whole/" + name, text + ", 6 steps");
     });
   }
