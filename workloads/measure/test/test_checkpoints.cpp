@@ -362,6 +362,7 @@ TEST_F(Saved, EvaluationsChangeNothing) {
         if (steps.tables.layout().shards[s].table < 4) steps.tables.store_of(s).read_rows(s, 0, keys);
     steps.options.save = path("again");
     steps.checkpoints.save(steps.tables, *steps.dense);
+    steps.checkpoints.finish();
     expect_equal(comm, "whole/trained", "after evaluations");
   });
 }
@@ -445,6 +446,7 @@ TEST_F(Saved, ChangesFollowEachOtherAndNoOther) {
         Steps steps(comm, again, other);
         EXPECT_EQ(steps.checkpoints.restore(steps.tables, *steps.dense), 6);
         steps.checkpoints.save(steps.tables, *steps.dense);
+        steps.checkpoints.finish();
         expect_equal(comm, std::string("whole/") + name, std::string("changes of ") + name);
       });
     on_ranks(1, [&, &name = name](const comm::Communicator& comm) {
