@@ -116,7 +116,7 @@ inline constexpr std::array terms{
     TermChoice{"update.row", Phase::update, "distinct row", 32},
     TermChoice{"update.exchanged_row", Phase::update, "distinct row x sum that holders of its columns exchange", 32},
     TermChoice{"update.line", Phase::update, "64 bytes of a distinct row or its state that no cache holds", 128},
-    TermChoice{"update.vector_line", Phase::update, "id x 64 bytes of its gradient that no cache holds"},
+    TermChoice{"update.vector_line", Phase::update, "64 bytes at random of gradients that no cache holds"},
     TermChoice{"update.optimizer_value", Phase::update, "column of a distinct row x weight of its optimizer", 20},
     TermChoice{"update.replicated_value", Phase::update, "value of a table whose gradients are summed densely", 20},
     TermChoice{"update.replicated_table", Phase::update, "table of which every rank has a copy"},
