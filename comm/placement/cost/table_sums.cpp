@@ -44,8 +44,8 @@ double TableSums::lines_of_row(std::int64_t bytes) const {
   return lines_of(bytes) / machine.row_share(static_cast<double>(bytes));
 }
 
-/// What a line of a vector costs that follows on another, of what the first does, which is at random: processors read
-/// on by themselves. An Intel Xeon takes 2 times as long for 8 lines as for one.
+/// Is the share of the time of a vector's first line, read at random, that each following line takes: processors read
+/// on by themselves. An Intel Xeon takes twice as long for 8 lines as for one.
 constexpr double share_of_following_line = 0.125;
 
 /// Returns lines of gradients that no cache holds: vectors are read once from wherever they are, and then, table by
