@@ -58,8 +58,7 @@ struct RowChunk<QuantizedRow, Size> {
 /// of the ids: whatever bags they belong to, rows_at_once of them are loaded before they are added, in order.
 template <class Exec, class Index, bool Weighted>
 struct PooledLookup {
-  static constexpr std::int64_t held_bags = 32;  ///< whose ends a warp can hold
-  static constexpr std::int64_t most_bags = 4 * held_bags;
+  static constexpr std::int64_t most_bags = 32;  ///< a warp's, which it can hold the ends of
   static constexpr int rows_at_once = 4;
   using Bounds = Kokkos::LaunchBounds<256, 5>;
 
@@ -96,17 +95,14 @@ struct PooledLookup {
     constexpr std::int64_t value_bytes = sizeof(*Row::values);
     const bool fours = block.dim % 4 == 0 && block.output_stride % 4 == 0 && aligned(block.rows, 4 * value_bytes) &&
                        aligned(output.data() + block.output, 4 * sizeof(float));
-    for (; first < stop; first += held_bags) {
-      const std::int64_t end = Kokkos::min(first + held_bags, stop);
-      if (fours && block.pooling != Pooling::max)
-        pool_columns<Row, false, 4>(lane, block, first, end);
-      else if (fours)
-        pool_columns<Row, true, 4>(lane, block, first, end);
-      else if (block.pooling != Pooling::max)
-        pool_columns<Row, false, 1>(lane, block, first, end);
-      else
-        pool_columns<Row, true, 1>(lane, block, first, end);
-    }
+    if (fours && block.pooling != Pooling::max)
+      pool_columns<Row, false, 4>(lane, block, first, stop);
+    else if (fours)
+      pool_columns<Row, true, 4>(lane, block, first, stop);
+    else if (block.pooling != Pooling::max)
+      pool_columns<Row, false, 1>(lane, block, first, stop);
+    else
+      pool_columns<Row, true, 1>(lane, block, first, stop);
   }
 
   /// Pools bags [first, stop) by Size columns a lane.

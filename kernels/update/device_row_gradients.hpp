@@ -158,12 +158,10 @@ struct SumLongRows {
     std::uint32_t& count = list.count(Add);
     const std::uint32_t all = warp.from_lane(count, 0) * column_blocks;
     std::uint32_t claim = next(warp);
-    while (claim < all) {
-      const std::uint32_t later = next(warp);  // on its way while this one is summed
+    for (; claim < all; claim = next(warp)) {
       const std::uint32_t part = claim / column_blocks;
-      const LongPiece piece = (Add ? list.rows : list.pieces)[part];
-      sum_columns(warp, piece, static_cast<int>(claim - part * column_blocks) * columns);
-      claim = later;
+      sum_columns(warp, (Add ? list.rows : list.pieces)[part],
+                  static_cast<int>(claim - part * column_blocks) * columns);
     }
     // The last of the warps to find nothing clears the counters for the next list.
     if (warp.lane == 0 && claim - all == warps - 1) {
@@ -179,20 +177,21 @@ struct SumLongRows {
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void sum_columns(const WarpTile& warp, const LongPiece& piece, int first) const {
-    const int column = first + warp.lane;
     if (first >= piece.dim) return;
-    const int held = Kokkos::min(column, piece.dim - 1);
-    const float sum = Add ? sum_of_pieces(piece, held) : sum_of_positions(warp, piece, held);
-    if (column < piece.dim) source.piece_sums[static_cast<std::int64_t>(piece.number) * source.stride + column] = sum;
+    const int column = first + warp.lane, held = Kokkos::min(column, piece.dim - 1);
+    float* sums = source.piece_sums + piece.number * source.stride + held;
+    const float sum = Add ? sum_of_pieces(piece, held) : sum_of_positions(warp, piece.begin, piece.end, held);
+    if (held == column) *sums = sum;
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION float sum_of_positions(const WarpTile& warp, const LongPiece& piece, int column) const {
+  KOKKOS_FORCEINLINE_FUNCTION float sum_of_positions(const WarpTile& warp, std::uint32_t begin, std::uint32_t end,
+                                                     int column) const {
     const auto position = [&](const Words& words, int j) {
       return source.position_of(words[j / window].at(warp, j % window));
     };
-    const auto length = static_cast<int>(piece.end - piece.begin);
+    const auto length = static_cast<int>(end - begin);
     Words words;
-    read(warp, piece, 0, words);
+    read(warp, begin, end, words);
     return sum_in_order(
         length, [&](int, int j) { return read_only(source.vector(position(words, j)) + column); },
         [&](int i, int count, float(&values)[batch]) {
@@ -201,14 +200,15 @@ struct SumLongRows {
               if (j < count) values[j] *= source.weights[position(words, j)];
             }
           }
-          read(warp, piece, i + batch, words);
+          read(warp, begin + static_cast<std::uint32_t>(i + batch), end, words);
         });
   }
-  /// Reads the words of the positions from number i of the piece on.
-  KOKKOS_FORCEINLINE_FUNCTION void read(const WarpTile& warp, const LongPiece& piece, int i, Words& words) const {
+  /// Reads the words of the positions [begin, end), at most `batch`.
+  KOKKOS_FORCEINLINE_FUNCTION void read(const WarpTile& warp, std::uint32_t begin, std::uint32_t end,
+                                        Words& words) const {
     SHARDMARK_UNROLL for (int k = 0; k < batch / window; ++k) {
-      const std::int64_t at = std::int64_t{piece.begin} + i + k * window;
-      words[k].read(warp, source.words + at, std::int64_t{piece.end} - at);
+      const std::uint32_t at = begin + k * window;
+      words[k].read(warp, source.words + at, std::int64_t{end} - at);
     }
   }
 
