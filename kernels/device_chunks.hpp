@@ -116,11 +116,25 @@ KOKKOS_FORCEINLINE_FUNCTION void store_global(T* to, const Chunk<T, Size>& chunk
 #endif
 }
 
+/// Reads and writes Size values at once that the kernel comes back to no more: other lines stay in the caches longer.
+template <int Size, class T>
+KOKKOS_FORCEINLINE_FUNCTION Chunk<T, Size> load_once(const T* from) {
+#ifdef __CUDA_ARCH__
+  return Kokkos::bit_cast<Chunk<T, Size>>(__ldcs(reinterpret_cast<const detail::WordOf<Chunk<T, Size>>*>(from)));
+#else
+  return load_chunk<Size>(from);
+#endif
+}
+
+/// Says whether a kernel comes back to what it reads or writes.
+enum class Reuse { often, never };
+
 /// Reads four columns, of which `count` exist; the others become 0. Nothing is done with them, which would wait for
 /// them.
-template <class T>
+template <Reuse reuse = Reuse::often, class T>
 KOKKOS_FORCEINLINE_FUNCTION Chunk<T, 4> read_four(const T* from, int count) {
-  if (count >= 4 && aligned(from, sizeof(Chunk<T, 4>))) return load_global<4>(from);
+  if (count >= 4 && aligned(from, sizeof(Chunk<T, 4>)))
+    return reuse == Reuse::never ? load_once<4>(from) : load_global<4>(from);
   Chunk<T, 4> four{};
   SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) {
     if (i < count) four.at[i] = load_global<1>(from + i).at[0];
@@ -128,10 +142,13 @@ KOKKOS_FORCEINLINE_FUNCTION Chunk<T, 4> read_four(const T* from, int count) {
   return four;
 }
 /// Writes the first `count` of four columns.
-template <class T>
+template <Reuse reuse = Reuse::often, class T>
 KOKKOS_FORCEINLINE_FUNCTION void write_four(T* to, const Chunk<T, 4>& four, int count) {
   if (count >= 4 && aligned(to, sizeof(four))) {
-    store_global<4>(to, four);
+    if (reuse == Reuse::never)
+      store_streaming<4>(to, four);
+    else
+      store_global<4>(to, four);
   } else {
     SHARDMARK_UNROLL for (int i = 0; i < 4; ++i) {
       if (i < count) store_global<1>(to + i, Chunk<T, 1>{{four.at[i]}});

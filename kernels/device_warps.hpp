@@ -119,6 +119,15 @@ struct WarpTile {
 #endif
     return value;
   }
+
+  /// Returns the sum of the values of the lanes up to this one.
+  KOKKOS_FORCEINLINE_FUNCTION int sum_until(int value) const {
+    for (int distance = 1; distance < lanes; distance *= 2) {
+      const int before = from_lane(value, lane - distance);
+      if (lane >= distance) value += before;
+    }
+    return value;
+  }
 };
 
 /// Is one of the tiles of a warp in step, which share its items.
@@ -224,6 +233,11 @@ class BagEnds {
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t begin() const { return begin_; }
   /// Returns how many ids the bags have together.
   KOKKOS_FORCEINLINE_FUNCTION int length() const { return length_; }
+
+  /// Returns whether the first `bags` bags have an id each, as far as this lane knows.
+  KOKKOS_FORCEINLINE_FUNCTION bool single(const WarpTile& tile, int bags) const {
+    return tile.lane >= bags || held_ == tile.lane + 1;
+  }
 
   /// Returns the end of a bag, or any number if there is no such bag.
   KOKKOS_FORCEINLINE_FUNCTION int at(const WarpTile& tile, int bag) const { return tile.from_lane(held_, bag); }

@@ -127,8 +127,13 @@ struct PooledLookup {
                                          indices.data() + ends.begin(),
                                          Weighted ? weights.data() + ends.begin() : nullptr,
                                          static_cast<int>(block.output_stride)};
-    for (int column = tile.lane * Size; column - tile.lane * Size < dim; column += tile.lanes * Size)
-      run.pool(column, vector + column);
+    const bool single = all_lanes(run.each_id || ends.single(tile, bags));
+    for (int column = tile.lane * Size; column - tile.lane * Size < dim; column += tile.lanes * Size) {
+      if (single)
+        run.copy(column, vector + column);
+      else
+        run.pool(column, vector + column);
+    }
   }
 
   /// Pools Size columns of consecutive bags, one after the other.
@@ -145,14 +150,33 @@ struct PooledLookup {
     const float* weights;  ///< of them, read if Weighted
     int stride;            ///< of the vectors, in elements
 
+    /// Stores the rows of ids that are bags of their own.
+    KOKKOS_FORCEINLINE_FUNCTION void copy(int column, float* vector) const {
+      const bool held = column < dim;
+      const int longest = largest(ends.length());
+      Window<Index> some_ids;
+      Window<float> some_weights;
+      for (int position = 0; position < longest; position += rows_at_once) {
+        RowChunk<Row, Size> rows[rows_at_once];
+        float weight[rows_at_once];
+        load(position, held ? column : 0, some_ids, some_weights, rows, weight);
+        for (int k = 0; k < rows_at_once; ++k) {
+          Chunk<float, Size> one{};
+          join(one, rows[k], weight[k], true);
+          if (held && position + k < ends.length()) store_streaming<Size>(vector, one);
+          vector += stride;
+        }
+      }
+    }
+
+    /// Pools bags of any lengths, one after the other.
     KOKKOS_FORCEINLINE_FUNCTION void pool(int column, float* vector) const {
       const bool held = column < dim;
-      const int vectors = each_id ? ends.length() : bags;
-      const auto end_of = [&](int number) { return each_id ? number + 1 : ends.at(tile, number); };
+      const auto end_of = [&](int number) { return ends.at(tile, number); };
       Chunk<float, Size> pooled{};
       int number = 0, begin = 0, end = end_of(0);
       const auto finish_before = [&](int position) {
-        for (bool ended; any_lane(ended = number < vectors && end <= position);) {
+        for (bool ended; any_lane(ended = number < bags && end <= position);) {
           if (ended) {
             if (held) store_streaming<Size>(vector, pooled);
             vector += stride;
@@ -169,18 +193,10 @@ struct PooledLookup {
       Window<Index> some_ids;
       Window<float> some_weights;
       for (int position = 0; position < longest; position += rows_at_once) {
-        const int at = position & (tile.lanes - 1);
-        if (at == 0) {
-          some_ids.read(tile, ids + position, ends.length() - position);
-          if constexpr (Weighted) some_weights.read(tile, weights + position, ends.length() - position);
-        }
         RowChunk<Row, Size> rows[rows_at_once];
         float weight[rows_at_once];
-        for (int k = 0; k < rows_at_once; ++k) {
-          rows[k].load(Row(row(some_ids.at(tile, at + k))), held ? column : 0);
-          weight[k] = Weighted ? some_weights.at(tile, at + k) : 1.0F;
-        }
-        if (all_lanes(number == vectors || position + rows_at_once <= end)) {
+        load(position, held ? column : 0, some_ids, some_weights, rows, weight);
+        if (all_lanes(number == bags || position + rows_at_once <= end)) {
           for (int k = 0; k < rows_at_once; ++k) join(pooled, rows[k], weight[k], position + k == begin);
         } else {
           for (int k = 0; k < rows_at_once; ++k) {
@@ -193,6 +209,20 @@ struct PooledLookup {
     }
 
    private:
+    /// Loads the rows of the ids from `position` on, with their weights; a window holds the next ids, as many as lanes.
+    KOKKOS_FORCEINLINE_FUNCTION void load(int position, int column, Window<Index>& some_ids,
+                                          Window<float>& some_weights, RowChunk<Row, Size> (&rows)[rows_at_once],
+                                          float (&weight)[rows_at_once]) const {
+      const int at = position & (tile.lanes - 1);
+      if (at == 0) {
+        some_ids.read(tile, ids + position, ends.length() - position);
+        if constexpr (Weighted) some_weights.read(tile, weights + position, ends.length() - position);
+      }
+      for (int k = 0; k < rows_at_once; ++k) {
+        rows[k].load(Row(row(some_ids.at(tile, at + k))), column);
+        weight[k] = Weighted ? some_weights.at(tile, at + k) : 1.0F;
+      }
+    }
     /// Returns where a row begins. (Behind the last id, windows give row 0, which is loaded and never added.)
     KOKKOS_FORCEINLINE_FUNCTION const char* row(Index id) const {
       return table + static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<Index>>(id)) * bytes;
@@ -216,11 +246,14 @@ template <class Exec, class Index, bool Weighted>
 void pool(const Exec& exec, ConstArray<Exec, LookupBlock> blocks, ConstArray<Exec, std::int64_t> offsets,
           ConstArray<Exec, Index> indices, ConstArray<Exec, float> weights, const Array<Exec, float>& output) {
   using Kernel = PooledLookup<Exec, Index, Weighted>;
-  constexpr std::int64_t tiles = 8, ids_per_warp = 64;
+  constexpr std::int64_t ids_per_warp = 96;
   const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1;
   const std::int64_t ids = Kokkos::max(static_cast<std::int64_t>(indices.extent(0)), std::int64_t{1});
-  const std::int64_t bags_per_warp =
-      items_per_warp(exec, bags, Kokkos::clamp(ids_per_warp * bags / ids, tiles, Kernel::most_bags));
+  // As many bags for each tile of a warp, if rows are as wide as the average; few, as the last warps work alone.
+  const std::int64_t columns = static_cast<std::int64_t>(output.extent(0)) / Kokkos::max(bags, std::int64_t{1});
+  const std::int64_t tiles = warp_lanes / std::max(4, tile_lanes((columns + 3) / 4));
+  const std::int64_t wanted = Kokkos::clamp(ids_per_warp * bags / ids / tiles * tiles, tiles, Kernel::most_bags);
+  const std::int64_t bags_per_warp = items_per_warp(exec, bags, wanted);
   for_lanes<typename Kernel::Bounds>("shardmark::pooled_lookup", exec, (bags + bags_per_warp - 1) / bags_per_warp,
                                      Kernel{blocks, offsets, indices, weights, output, bags_per_warp});
 }

@@ -92,7 +92,8 @@ struct Lookup {
   }
 };
 
-/// All dims, each with every pooling and value type in turn over the seeds, blocks without bags among them.
+/// All dims, each with every pooling and value type in turn over the seeds, blocks without bags among them, and some
+/// whose bags have one id each.
 template <class Types>
 Lookup<Types> random_lookup(const RowValues& values, std::uint64_t seed, std::span<const ValueType> types,
                             bool weighted, bool positive_weights = false) {
@@ -104,7 +105,10 @@ Lookup<Types> random_lookup(const RowValues& values, std::uint64_t seed, std::sp
     const std::int64_t rows = draw(random, 1, 50);
     const std::int64_t bags = dim == 12 ? 0 : draw(random, 1, 40);
     const std::int64_t first_bag = lookup.bags.bags();
-    lookup.bags.add_random(random, bags, rows, draw(random, 0, 12));
+    if (draw(random, 0, 2) == 0)
+      for (std::int64_t bag = 0; bag < bags; ++bag) lookup.bags.add({draw(random, 0, rows - 1)});
+    else
+      lookup.bags.add_random(random, bags, rows, draw(random, 0, 12));
     lookup.add({rows, dim, bags, poolings[pooling++ % poolings.size()].value, types[type++ % types.size()]}, first_bag,
                draw(random, 0, 3));
   }

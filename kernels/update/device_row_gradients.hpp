@@ -13,11 +13,6 @@ namespace shardmark::kernels::device {
 /// its own.
 inline constexpr std::int64_t long_row = 64;
 
-/// Names the sorted positions [begin, end) of one row, none where there is no such piece.
-struct Positions {
-  std::int64_t begin = 0, end = 0;
-};
-
 /// Numbers the pieces of long rows among n sorted positions: at most one first piece of a row begins in every long_row
 /// positions, and at most one later piece in every hot_row_piece.
 struct PieceNumbers {
@@ -61,52 +56,10 @@ struct RowSource {
   /// Returns the sum of piece i of the long row that begins at position `begin`; in the end that of piece 0 is the sum
   /// of all.
   KOKKOS_FORCEINLINE_FUNCTION float* piece_sum(std::uint32_t begin, int i) const {
-    return piece_sums + numbers.number(begin + i * hot_row_piece, i == 0) * stride;
+    return piece_sums + std::int64_t{number(begin, i)} * stride;
   }
-
-  /// Returns the positions of the piece with this number.
-  KOKKOS_FORCEINLINE_FUNCTION Positions piece(std::int64_t number) const {
-    return number < numbers.later ? later_piece(number * hot_row_piece)
-                                  : first_piece((number - numbers.later) * long_row);
-  }
-  /// Returns the positions of the row whose second piece has this number.
-  KOKKOS_FORCEINLINE_FUNCTION Positions row_of_second_piece(std::int64_t number) const {
-    const auto row = row_of_later_piece(number * hot_row_piece);
-    const bool begins_here = (row.begin + hot_row_piece) / hot_row_piece == number;
-    return begins_here && row.end - row.begin > hot_row_piece ? row : Positions{};
-  }
-
- private:
-  KOKKOS_FORCEINLINE_FUNCTION std::int64_t positions() const { return segments[*total]; }
-  /// Returns whether the row of position i may have more than `length` positions. It has one of these two if it has.
-  KOKKOS_FORCEINLINE_FUNCTION bool may_be_longer(std::int64_t i, std::int64_t length) const {
-    const std::int64_t before = i - length / 2, behind = i + length / 2, key = key_at(i);
-    return (before >= 0 && key_at(before) == key) || (behind < positions() && key_at(behind) == key);
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Positions row_of(std::int64_t i) const {
-    const std::int64_t u = last_at_most(*total, i, [&](std::int64_t row) { return segments[row]; });
-    return {segments[u], segments[u + 1]};
-  }
-  /// Returns the first piece of the long row that begins in [window, window + long_row): it goes on behind the window.
-  KOKKOS_FORCEINLINE_FUNCTION Positions first_piece(std::int64_t window) const {
-    const std::int64_t behind = window + long_row;
-    if (behind >= positions() || !may_be_longer(behind, long_row)) return {};
-    const auto row = row_of(behind);
-    if (row.begin < window || row.begin == behind || row.end - row.begin <= long_row) return {};
-    return {row.begin, Kokkos::min(row.begin + hot_row_piece, row.end)};
-  }
-  /// Returns the row that goes on from before `window`, if a later piece may begin in [window, window + hot_row_piece).
-  KOKKOS_FORCEINLINE_FUNCTION Positions row_of_later_piece(std::int64_t window) const {
-    if (window == 0 || window >= positions() || key_at(window - 1) != key_at(window) ||
-        !may_be_longer(window, hot_row_piece))
-      return {};
-    return row_of(window);
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Positions later_piece(std::int64_t window) const {
-    const auto row = row_of_later_piece(window);
-    const std::int64_t at = row.begin + (window - row.begin + hot_row_piece - 1) / hot_row_piece * hot_row_piece;
-    if (at >= row.end) return {};
-    return {at, Kokkos::min(at + hot_row_piece, row.end)};
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t number(std::uint32_t begin, int i) const {
+    return static_cast<std::uint32_t>(numbers.number(begin + i * hot_row_piece, i == 0));
   }
 };
 
@@ -132,84 +85,113 @@ struct ShardRange {
   }
 };
 
+/// Lists what there is to sum before all rows, in any order. Its counters are 0 before the list is made.
+struct LongPieces {
+  LongPiece* pieces;
+  LongPiece* rows;          ///< those rows that have more than one
+  std::uint32_t* counters;  ///< of the pieces, of the rows, and of those of each that warps have claimed
+
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t& count(bool several) const { return counters[several ? 1 : 0]; }
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t& claimed(bool several) const { return counters[several ? 3 : 2]; }
+};
+
+/// Finds the long rows, a lane for each row, and lists their pieces, a lane for each piece.
+template <class Shard>
+struct ListLongRows {
+  using Bounds = Kokkos::LaunchBounds<team_lanes, 4>;
+
+  RowSource source;
+  ShardRange<Shard> shards;
+  LongPieces list;
+  std::int64_t warps;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const WarpTile warp = whole_warp(static_cast<int>(i % warp_lanes));
+    const std::int64_t rows = *source.total;
+    for (std::int64_t first = i / warp_lanes * warp_lanes; first < rows; first += warps * warp_lanes) {
+      const std::int64_t u = Kokkos::min(first + warp.lane, rows - 1);
+      const auto begin = static_cast<std::uint32_t>(read_only(source.segments + u));
+      const auto end = static_cast<std::uint32_t>(read_only(source.segments + u + 1));
+      const bool is_long = first + warp.lane < rows && end - begin > long_row;
+      if (!any_lane(is_long)) continue;
+      const int dim = is_long ? static_cast<int>(shards.of(source.key_at(begin)).dim) : 0;
+      const int pieces = is_long ? static_cast<int>((end - begin + hot_row_piece - 1) / hot_row_piece) : 0;
+      // Lane l takes places behind those of the lanes before it.
+      const int behind = warp.sum_until(pieces), all = warp.from_lane(behind, warp_lanes - 1);
+      std::uint32_t place =
+          warp.lane == 0 ? Kokkos::atomic_fetch_add(&list.count(false), static_cast<std::uint32_t>(all)) : 0;
+      place = warp.from_lane(place, 0) + static_cast<std::uint32_t>(behind - pieces);
+      if (pieces > 1)
+        list.rows[Kokkos::atomic_fetch_add(&list.count(true), 1U)] = {begin, end, source.number(begin, 0), dim};
+      for (int from = 0; from < warp_lanes; ++from) {
+        const int count = warp.from_lane(pieces, from);
+        if (count == 0) continue;
+        const std::uint32_t row_begin = warp.from_lane(begin, from), row_end = warp.from_lane(end, from);
+        const std::uint32_t target = warp.from_lane(place, from);
+        const int row_dim = warp.from_lane(dim, from);
+        for (int piece = warp.lane; piece < count; piece += warp_lanes) {
+          const auto at = row_begin + static_cast<std::uint32_t>(piece * hot_row_piece);
+          list.pieces[target + piece] = {at, Kokkos::min(at + static_cast<std::uint32_t>(hot_row_piece), row_end),
+                                         source.number(row_begin, piece), row_dim};
+        }
+      }
+    }
+  }
+};
+
 /// Sums the positions of each piece of the long rows, or (Add) the sums of the pieces of each row that has more than
-/// one. Warps claim numbers of pieces one after the other, since nobody knows which of them have a piece; the lanes of
-/// a warp look for pieces side by side, and of each that is found, the warp sums 32 columns, one a lane.
-template <class Shard, bool Add>
-struct LongRows {
+/// one: a warp 32 columns, one a lane. Warps claim them one after the other, as they take more or less time.
+template <bool Add>
+struct SumLongRows {
   static constexpr int columns = warp_lanes;                         ///< that a warp sums
   static constexpr int window = warp_lanes, batch = 2 * warp_lanes;  ///< numbers of a column that are read side by side
-  static constexpr std::uint32_t group = 8;                          ///< numbers that are claimed together
   using Bounds = Kokkos::LaunchBounds<team_lanes, 2>;
   using Words = Window<std::uint64_t>[batch / window];
 
   RowSource source;
-  ShardRange<Shard> shards;
-  std::uint32_t numbers;        ///< of pieces
-  std::uint32_t alone;          ///< of the first numbers, which are claimed one by one: whole pieces
+  LongPieces list;
   std::uint32_t column_blocks;  ///< of `columns` columns
   std::uint32_t warps;
-  std::uint32_t* claimed;  ///< 0 before and behind the launch
-
-  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t claims() const {
-    return (alone + (numbers - alone + group - 1) / group) * column_blocks;
-  }
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const WarpTile warp = whole_warp(static_cast<int>(i % warp_lanes));
-    const std::uint32_t all = claims();
-    for (;;) {
-      const std::uint32_t claim = next(warp);
-      if (claim >= all) {
-        // The last of the warps to find nothing leaves it as it was.
-        if (warp.lane == 0 && claim - all == warps - 1) *claimed = 0;
-        return;
-      }
+    std::uint32_t& count = list.count(Add);
+    const std::uint32_t all = warp.from_lane(count, 0) * column_blocks;
+    std::uint32_t claim = next(warp);
+    for (; claim < all; claim = next(warp)) {
       const std::uint32_t part = claim / column_blocks;
-      const auto first_column = static_cast<int>(claim - part * column_blocks) * columns;
-      const std::uint32_t first = part < alone ? part : alone + (part - alone) * group;
-      const auto count = static_cast<int>(part < alone ? 1 : Kokkos::min(numbers - first, std::uint32_t{group}));
-      const Positions own = find(first + warp.lane, warp.lane < count);
-      for (int from = 0; from < count; ++from) {
-        const Positions found{warp.from_lane(own.begin, from), warp.from_lane(own.end, from)};
-        if (found.begin < found.end) sum_columns(warp, first + from, first_column, found);
-      }
+      sum_columns(warp, (Add ? list.rows : list.pieces)[part],
+                  static_cast<int>(claim - part * column_blocks) * columns);
+    }
+    // The last of the warps to find nothing clears the counters for the next list.
+    if (warp.lane == 0 && claim - all == warps - 1) {
+      list.claimed(Add) = 0;
+      count = 0;
     }
   }
 
  private:
   KOKKOS_FORCEINLINE_FUNCTION std::uint32_t next(const WarpTile& warp) const {
-    const std::uint32_t claim = warp.lane == 0 ? Kokkos::atomic_fetch_add(claimed, 1U) : 0;
+    const std::uint32_t claim = warp.lane == 0 ? Kokkos::atomic_fetch_add(&list.claimed(Add), 1U) : 0;
     return warp.from_lane(claim, 0);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Positions find(std::uint32_t number, bool exists) const {
-    if (!exists) return {};
-    return Add ? source.row_of_second_piece(number) : source.piece(number);
+
+  KOKKOS_FORCEINLINE_FUNCTION void sum_columns(const WarpTile& warp, const LongPiece& piece, int first) const {
+    if (first >= piece.dim) return;
+    const int column = first + warp.lane, held = Kokkos::min(column, piece.dim - 1);
+    float* sums = source.piece_sums + piece.number * source.stride + held;
+    const float sum = Add ? sum_of_pieces(piece, held) : sum_of_positions(warp, piece.begin, piece.end, held);
+    if (held == column) *sums = sum;
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void sum_columns(const WarpTile& warp, std::uint32_t number, int first,
-                                               const Positions& found) const {
-    const std::int64_t dim = shards.of(source.key_at(found.begin)).dim;
-    const int lane = warp.lane;
-    // Once, if there are such columns: nvcc needs more registers for a condition.
-    for (std::int64_t column = first + lane; column - lane < Kokkos::min(std::int64_t{first} + columns, dim);
-         column += columns) {
-      const std::int64_t held = Kokkos::min(column, dim - 1);
-      const float sum = Add ? sum_of_pieces(found, held) : sum_of_positions(warp, found, held);
-      float* sums = Add ? source.piece_sum(static_cast<std::uint32_t>(found.begin), 0)
-                        : source.piece_sums + number * source.stride;
-      if (column < dim) sums[column] = sum;
-    }
-  }
-
-  KOKKOS_FORCEINLINE_FUNCTION float sum_of_positions(const WarpTile& warp, const Positions& piece,
-                                                     std::int64_t column) const {
+  KOKKOS_FORCEINLINE_FUNCTION float sum_of_positions(const WarpTile& warp, std::uint32_t begin, std::uint32_t end,
+                                                     int column) const {
     const auto position = [&](const Words& words, int j) {
       return source.position_of(words[j / window].at(warp, j % window));
     };
-    const auto length = static_cast<int>(piece.end - piece.begin);
+    const auto length = static_cast<int>(end - begin);
     Words words;
-    read(warp, piece, 0, words);
+    read(warp, begin, end, words);
     return sum_in_order(
         length, [&](int, int j) { return read_only(source.vector(position(words, j)) + column); },
         [&](int i, int count, float(&values)[batch]) {
@@ -218,22 +200,22 @@ struct LongRows {
               if (j < count) values[j] *= source.weights[position(words, j)];
             }
           }
-          read(warp, piece, i + batch, words);
+          read(warp, begin + static_cast<std::uint32_t>(i + batch), end, words);
         });
   }
-  /// Reads the words of the positions from number i of the piece on.
-  KOKKOS_FORCEINLINE_FUNCTION void read(const WarpTile& warp, const Positions& piece, int i, Words& words) const {
+  /// Reads the words of the positions [begin, end), at most `batch`.
+  KOKKOS_FORCEINLINE_FUNCTION void read(const WarpTile& warp, std::uint32_t begin, std::uint32_t end,
+                                        Words& words) const {
     SHARDMARK_UNROLL for (int k = 0; k < batch / window; ++k) {
-      const std::int64_t at = piece.begin + i + k * window;
-      words[k].read(warp, source.words + at, piece.end - at);
+      const std::uint32_t at = begin + k * window;
+      words[k].read(warp, source.words + at, std::int64_t{end} - at);
     }
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION float sum_of_pieces(const Positions& row, std::int64_t column) const {
-    const auto begin = static_cast<std::uint32_t>(row.begin);
+  KOKKOS_FORCEINLINE_FUNCTION float sum_of_pieces(const LongPiece& row, int column) const {
     return sum_in_order(
         static_cast<int>((row.end - row.begin + hot_row_piece - 1) / hot_row_piece),
-        [&](int i, int j) { return source.piece_sum(begin, i + j)[column]; }, [](int, int, float(&)[batch]) {});
+        [&](int i, int j) { return source.piece_sum(row.begin, i + j)[column]; }, [](int, int, float(&)[batch]) {});
   }
 
   /// Returns the sum of number(i, j) for all i + j < length; prepare(i, count, values) has those of j < count, which
@@ -484,22 +466,24 @@ RowSource row_source(const std::string& label, const Exec& exec, const RowGradie
                          numbers,
                          workspace.partial_sums.first(numbers.count * stride).data(),
                          stride};
-  if (workspace.claimed.extent(0) == 0) workspace.claimed = Array<Exec, std::uint32_t>("shardmark::claimed", 2);
-  const auto launch = [&]<bool Add>(std::bool_constant<Add>, std::int64_t pieces, std::int64_t alone) {
-    using Kernel = LongRows<Shard, Add>;
-    Kernel kernel{source,
-                  {list.shards.data(), list.count()},
-                  static_cast<std::uint32_t>(pieces),
-                  static_cast<std::uint32_t>(alone),
-                  static_cast<std::uint32_t>((list.largest_dim + Kernel::columns - 1) / Kernel::columns),
-                  0,
-                  workspace.claimed.data() + (Add ? 1 : 0)};
+  const auto places = workspace.long_pieces.first(numbers.count + numbers.later);
+  if (workspace.counters.extent(0) == 0) workspace.counters = Array<Exec, std::uint32_t>("shardmark::long_rows", 4);
+  const LongPieces pieces{places.data(), places.data() + numbers.count, workspace.counters.data()};
+  const std::int64_t all_warps = places_for_warps(exec),
+                     list_warps = std::min(all_warps, (unique.positions() + warp_lanes - 1) / warp_lanes);
+  for_lanes<typename ListLongRows<Shard>::Bounds>(
+      label + "_list_long_rows", exec, list_warps,
+      ListLongRows<Shard>{source, {list.shards.data(), list.count()}, pieces, list_warps});
+  const auto sum = [&]<bool Add>(std::bool_constant<Add>, std::int64_t most) {
+    using Kernel = SumLongRows<Add>;
+    Kernel kernel{source, pieces,
+                  static_cast<std::uint32_t>((list.largest_dim + Kernel::columns - 1) / Kernel::columns), 0};
     // A quarter of those that the device has places for, which have the registers of all.
-    kernel.warps = static_cast<std::uint32_t>(std::min<std::int64_t>(kernel.claims(), places_for_warps(exec) / 4));
+    kernel.warps = static_cast<std::uint32_t>(std::min<std::int64_t>(most * kernel.column_blocks, all_warps / 4));
     for_lanes<typename Kernel::Bounds>(label + "_long_rows", exec, kernel.warps, kernel);
   };
-  launch(std::false_type{}, numbers.count, numbers.later);
-  if (numbers.later > 1) launch(std::true_type{}, numbers.later, 0);
+  sum(std::false_type{}, numbers.count);
+  if (numbers.later > 1) sum(std::true_type{}, numbers.later);
   return source;
 }
 

@@ -7,7 +7,8 @@
 
 namespace shardmark::kernels::device {
 
-/// Holds a span of the columns of one row in the lanes of a tile: its values w, gradient g and state m and v.
+/// Holds a span of the columns of one row in the lanes of a tile: its values w, gradient g and state m and v. No step
+/// touches a row twice, while gradients are read for each id of their bag: these are to stay in the caches.
 template <class Step, class Value, class Columns>
 struct RowInTile {
   static constexpr std::int64_t vectors = choice_of(Step::kind).vectors, scalars = choice_of(Step::kind).scalars;
@@ -37,9 +38,9 @@ struct RowInTile {
   KOKKOS_FORCEINLINE_FUNCTION void read_row(int first) {
     const int dim = columns.dim;
     columns.for_each_chunk(first, [&](int k, int c) {
-      w[k] = read_four(values + c, dim - c);
-      if constexpr (vectors > 0) m[k] = read_four(state + c, dim - c);
-      if constexpr (vectors > 1) v[k] = read_four(state + dim + c, dim - c);
+      w[k] = read_four<Reuse::never>(values + c, dim - c);
+      if constexpr (vectors > 0) m[k] = read_four<Reuse::never>(state + c, dim - c);
+      if constexpr (vectors > 1) v[k] = read_four<Reuse::never>(state + dim + c, dim - c);
     });
   }
   KOKKOS_FORCEINLINE_FUNCTION void read_gradient(int first) {
@@ -72,9 +73,9 @@ struct RowInTile {
         if constexpr (vectors > 0) m[k].at[i] = e.m;
         if constexpr (vectors > 1) v[k].at[i] = e.v;
       }
-      write_four(values + c, next, dim - c);
-      if constexpr (vectors > 0) write_four(state + c, m[k], dim - c);
-      if constexpr (vectors > 1) write_four(state + dim + c, v[k], dim - c);
+      write_four<Reuse::never>(values + c, next, dim - c);
+      if constexpr (vectors > 0) write_four<Reuse::never>(state + c, m[k], dim - c);
+      if constexpr (vectors > 1) write_four<Reuse::never>(state + dim + c, v[k], dim - c);
     });
   }
 

@@ -72,14 +72,22 @@ struct RowPiece {
   std::int64_t end;
 };
 
+/// Is a piece of a row with many positions on a device, or all of a row that has several: its sorted positions [begin,
+/// end).
+struct alignas(16) LongPiece {
+  std::uint32_t begin, end;
+  std::uint32_t number;  ///< where its sum goes
+  std::int32_t dim;      ///< of its row
+};
+
 template <class Exec>
 struct RowGradientsWorkspace {
   Scratch<Exec, RowPiece> pieces{"shardmark::hot_row_pieces"};
   Scratch<Exec, std::int64_t> first_piece{"shardmark::hot_row_first_piece"};
   Scratch<Exec, std::int64_t> piece_count{"shardmark::hot_row_piece_count"};
   Scratch<Exec, float> partial_sums{"shardmark::hot_row_partial_sums"};
-  Array<Exec, std::uint32_t>
-      claimed;  ///< on devices: by launch, how much work the warps have claimed; 0 between launches
+  Scratch<Exec, LongPiece> long_pieces{"shardmark::long_pieces"};  ///< on devices
+  Array<Exec, std::uint32_t> counters;                             ///< of them, 0 between the updates
 };
 
 }  // namespace shardmark::kernels

@@ -26,7 +26,7 @@ STEPS = {"kaggle": "run criteo-kaggle --batch 65536", "kaggle-8192": "run criteo
 UNITS = {"us": 1e-3, "MB": 1e-6}  # ncu gives nanoseconds and bytes
 PHASES = ("input_dist", "lookup", "output_dist", "dense", "grad_dist", "update")
 STEP_HEAD = ("step", "batch", "exchange", "ms", "95 %", "samples/s", *(phase.removesuffix("_dist") for phase in PHASES), "steps", "wrong")
-HEAD = ("kernel", "us", "GB/s", "PyTorch us", "times", "share of ceilings")
+HEAD = ("kernel", "us", "GB/s", "PyTorch us", "times", "FBGEMM us", "times", "share of ceilings")
 
 
 def sizes():
@@ -84,11 +84,13 @@ def ceilings(row):
     return ", ".join(f"{name} {row[name + '_%']:.0f} %" for name in names)
 
 
-def peer_us(torch, name):
-    operation = "forward" if name.startswith("pooled_lookup") else "backward_sgd" if "optimizer:sgd" in name else None
-    if torch is None or operation is None or "values:fp32" not in name:
-        return None
-    return torch[operation]["us"]
+def beside_peer(peer, name, median_us):
+    """Cells of what a peer took for the same, and how many times as long that is."""
+    optimizer = re.search("^backward_update/.*optimizer:([a-z_]+)", name)
+    operation = "forward" if name.startswith("pooled_lookup") else f"backward_{optimizer[1]}" if optimizer else None
+    if "values:fp32" not in name or operation not in (peer or {}):
+        return "", ""
+    return f"{peer[operation]['us']:.1f}", f"{peer[operation]['us'] / median_us:.2f}"
 
 
 def kernels(folder):
@@ -99,11 +101,10 @@ def kernels(folder):
         for row in found["benchmarks"] if found else []:
             name = re.sub("/(tables|rows|manual_time).*?(?=/|$)", "", row["name"])
             if "error_occurred" in row:
-                rows.append((name, "", "", "", "", row["error_message"]))
+                rows.append((name, *[""] * (len(HEAD) - 2), row["error_message"]))
                 continue
-            peer = peer_us(torch, row["name"])
-            beside = (f"{peer:.1f}", f"{peer / row['median_us']:.2f}") if peer else ("", "")
-            rows.append((name, f"{row['median_us']:.1f}", f"{row['GB/s']:.0f}", *beside, ceilings(row)))
+            peers = (cell for peer in (torch, (torch or {}).get("fbgemm")) for cell in beside_peer(peer, row["name"], row["median_us"]))
+            rows.append((name, f"{row['median_us']:.1f}", f"{row['GB/s']:.0f}", *peers, ceilings(row)))
     return rows
 
 
@@ -158,22 +159,24 @@ def page(folder):
     context = next((found["context"] for case in GPU_SIZES if (found := read(folder / f"kernels_{case}.json"))), None)
     if context is None or not (folder / "gpu.csv").exists():
         return None
-    torch = next((found["torch"] for case in GPU_SIZES if (found := read(folder / f"torch_{case}.json"))), "none")
+    peers = next((found for case in GPU_SIZES if (found := read(folder / f"torch_{case}.json"))), {})
+    torch, fbgemm = peers.get("torch", "none"), peers.get("fbgemm_version", "absent")
     of_steps = ""
     if taken := steps(folder):
         of_steps = ("\nSteps (`borrowed steps`), one rank: `shardmark run` as `table.py` lists it, milliseconds, phases by CUDA events, each case checked "
                     "before and after it was timed:\n\n" + markdown(STEP_HEAD, ("--", "--:", "--", *["--:"] * (len(STEP_HEAD) - 3)), taken) + "\n")
-    table = markdown(HEAD, ("--", "--:", "--:", "--:", "--:", "--"), kernels(folder))
+    table = markdown(HEAD, ("--", *["--:"] * (len(HEAD) - 2), "--"), kernels(folder))
     if looked := launches(folder):
         table += "\n\nBy ncu, launch by launch; `step` is one step of case `kaggle`, whose other time goes into copies and gaps:\n\n" + markdown(("launch", *METRICS), ("--", *["--:"] * len(METRICS)), looked)
     return (f"# {folder.name}\n\n{card(folder)[0]}; {context['date'][:10]}, commit {context['git_hash'][:12]}, "
-            f"PyTorch {torch}. Made by `scripts/gpu/borrowed tests`, `steps` and `measure` ([GPUs](../../../docs/gpu.md)).\n\n"
+            f"PyTorch {torch}, FBGEMM {fbgemm}. Made by `scripts/gpu/borrowed tests`, `steps` and `measure` ([GPUs](../../../docs/gpu.md)).\n\n"
             + "".join(f"- {line.strip()}\n" for line in tests(folder))
             + of_steps + "\nKernels. Medians of calls by CUDA events, the batches of ids taking turns. GB/s: the bytes that the kernel has to move, "
             "each read of a row counted once for a batch, by its time. Ceilings: moving the same rows and nothing else, measured between the calls; "
             "`rmw` reads and writes rows and state in the order of the ids, `sorted_rmw` ascending, `backward` also sorts and "
             "reads the gradients. PyTorch: `embedding_bag` over one matrix of all tables, forward, and backward with sparse "
-            f"gradients and SGD.\n\n{table}\n")
+            "gradients and SGD; times by events, queued while the GPU waits, so that no launch of theirs is counted. FBGEMM: its table-batched embeddings, "
+            f"a table for each of the case, backward with sort and update.\n\n{table}\n")
 
 
 def main(argument):
