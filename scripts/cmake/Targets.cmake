@@ -129,6 +129,7 @@ function(shardmark_benchmark name)
   endif()
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   shardmark_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} shardmark_build_info benchmark::benchmark)
+  shardmark_leave_out_of_odr(${name})
   if(NOT SHARDMARK_CUDA) # names the commit and so is compiled with each; nvcc would take longer over two files
     set_source_files_properties(bench/main.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
