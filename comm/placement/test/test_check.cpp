@@ -204,7 +204,7 @@ void damage(Plan& plan, std::mt19937& random) {
 
 TEST(Check, agrees_with_counting_on_damaged_plans) {
   std::int64_t unsound = 0;
-  for (unsigned seed = 0; seed < 4000; ++seed) {
+  for (unsigned seed = 0; seed < 1000; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     const RandomTables workload(random);
@@ -217,7 +217,7 @@ TEST(Check, agrees_with_counting_on_damaged_plans) {
     unsound += sound ? 0 : 1;
     EXPECT_EQ(check(plan, workload.tables).empty(), sound);
   }
-  EXPECT_GT(unsound, 2000);
+  EXPECT_GT(unsound, 500);
 }
 
 TEST(Check, agrees_with_counting_on_random_row_sets) {
