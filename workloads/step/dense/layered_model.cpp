@@ -71,7 +71,8 @@ ConstDeviceArray<float> LayeredModel::run(const StepInput& input, const Flight& 
   ++steps_;
   next_stage_ = 0;
   sums_.run(
-      costs, [&] { return fill_bucket(batch); }, [&](const DeviceArray<float>& sums) { update(sums); });
+      outputs.embedding(), costs, [&] { return fill_bucket(batch); },
+      [&](const DeviceArray<float>& sums) { update(sums); });
   return vectors_.written();
 }
 
