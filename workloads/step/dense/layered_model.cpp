@@ -67,6 +67,7 @@ ConstDeviceArray<float> LayeredModel::run(const StepInput& input, const Flight& 
                                   .numerical = {input.numerical.data(), vectors_.samples, numerical},
                                   .labels = input.labels.data(),
                                   .vector_gradients = vectors_.gradients};
+  layers_.set_math(outputs.embedding().config().dense_math);
   layers_.forward(batch);
   ++steps_;
   next_stage_ = 0;
