@@ -100,12 +100,11 @@ bool built_for_gpus() { return true; }
 
 GpuMemory gpu_memory(const Communicator& comm) {
   if (const std::string reason = no_gpus(comm); !reason.empty()) throw InputError(reason);
-  GpuMemory memory;
-  memory.free = agree(comm, [&] {
+  GpuMemory memory = agree(comm, [&] {
     select_gpu(comm);
     std::size_t free = 0, total = 0;
     check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    return static_cast<std::int64_t>(free);
+    return GpuMemory{.total = static_cast<std::int64_t>(total), .free = static_cast<std::int64_t>(free)};
   });
   const auto gpus = gpus_of_ranks(comm);
   for (int rank = 0; rank < comm.size(); ++rank)

@@ -28,8 +28,9 @@ bool built_for_gpus();
 
 /// Describes the memory of the GPU that a rank takes.
 struct GpuMemory {
-  std::int64_t free = 0;     ///< bytes that nothing has taken yet
-  std::vector<int> sharers;  ///< the ranks that take this GPU, itself among them
+  std::int64_t total = 0;         ///< bytes
+  std::int64_t free = 0;          ///< bytes that nothing has taken yet
+  std::vector<int> sharers = {};  ///< the ranks that take this GPU, itself among them
 };
 
 /// Returns that of this rank's GPU. Where no_gpus() gives a reason, it throws InputError with it. Collective.

@@ -16,7 +16,7 @@ inline constexpr int format_version = 2;
 
 /// These are the only environment variables that are ever recorded: none of them names a person, an account or a
 /// secret.
-inline constexpr std::array<std::string_view, 35> recorded_variables{
+inline constexpr std::array<std::string_view, 58> recorded_variables{
     "OMP_NUM_THREADS",
     "OMP_PROC_BIND",
     "OMP_PLACES",
@@ -52,6 +52,29 @@ inline constexpr std::array<std::string_view, 35> recorded_variables{
     "SLURM_DISTRIBUTION",
     "SLURM_MPI_TYPE",
     "SLURM_THREADS_PER_CORE",
+    "SLURM_GPUS_PER_TASK",
+    "SLURM_GPU_BIND",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "NVIDIA_TF32_OVERRIDE",
+    "NCCL_ALGO",
+    "NCCL_PROTO",
+    "NCCL_MIN_NCHANNELS",
+    "NCCL_MAX_NCHANNELS",
+    "NCCL_P2P_DISABLE",
+    "NCCL_P2P_LEVEL",
+    "NCCL_SHM_DISABLE",
+    "NCCL_NVLS_ENABLE",
+    "NCCL_CUMEM_ENABLE",
+    "NCCL_NET",
+    "NCCL_NET_GDR_LEVEL",
+    "NCCL_IB_DISABLE",
+    "NCCL_IB_HCA",
+    "NCCL_SOCKET_IFNAME",
+    "UCX_TLS",
+    "UCX_NET_DEVICES",
 };
 
 /// Holds what only the program knows, gathered by the caller.

@@ -40,6 +40,42 @@ class Uncertain:
         return Uncertain(value, (self.value**2 * other.square + other.value**2 * self.square) + (U * value)**2)
 
 
+class Fp32:
+    """Products as fp32 computes them: a b, and sums over samples g^T x."""
+    ALIKE = False  # no error is the same in all samples
+
+    @staticmethod
+    def times(a, b):
+        return a @ b
+
+    @staticmethod
+    def summed(gradient, x):
+        return gradient.T @ x
+
+
+class Tf32:
+    """Products of operands that are cut to TF32, which are smaller by up to 2^-10 each, to one side (docs/bounds.md). What
+    weights lose is the same in all samples: sums over n of these count squares n times."""
+    ALIKE = True
+
+    @staticmethod
+    def times(a, b):
+        product = Tf32.cut(a) @ Tf32.cut(b)
+        return Uncertain(product.value, product.square + (2.0**-12 * product.value)**2)
+
+    @staticmethod
+    def summed(gradient, x):
+        product = Tf32.times(gradient.T, x)
+        return Uncertain(product.value, len(gradient.value) * product.square)
+
+    @staticmethod
+    def cut(x):
+        return Uncertain(x.value, x.square + (2.0**-11 * x.value)**2)
+
+
+MATHS = {"fp32": Fp32, "tf32": Tf32}
+
+
 def side_by_side(parts):
     return Uncertain(*(np.concatenate(x, axis=1) for x in ([p.value for p in parts], [p.square for p in parts])))
 
@@ -57,44 +93,44 @@ def relu_backward(y, g):
                      np.where(sure, np.where(open_, g.square, 0.0), g.square + g.value**2))
 
 
-def mlp(layers, x, linear_end):
+def mlp(layers, x, linear_end, math=Fp32):
     outputs = [x]
     for number, (weight, bias) in enumerate(layers):
-        z = outputs[-1] @ weight.T + bias[:, 0]
+        z = math.times(outputs[-1], weight.T) + bias[:, 0]
         outputs.append(z if linear_end and number + 1 == len(layers) else relu(z))
     return outputs
 
 
-def mlp_backward(layers, outputs, gradient, linear_end):
+def mlp_backward(layers, outputs, gradient, linear_end, math):
     """The gradient of the input, and of weight and bias of each layer."""
     of_layers = []
     for number in reversed(range(len(layers))):
         if not (linear_end and number + 1 == len(layers)):
             gradient = relu_backward(outputs[number + 1], gradient)
         ones = Uncertain(np.ones((len(gradient.value), 1)))
-        of_layers = [gradient.T @ outputs[number], gradient.T @ ones] + of_layers
-        gradient = gradient @ layers[number][0]
+        of_layers = [math.summed(gradient, outputs[number]), math.summed(gradient, ones)] + of_layers
+        gradient = math.times(gradient, layers[number][0])
     return gradient, of_layers
 
 
-def cross(layers, x0):
+def cross(layers, x0, math):
     xs, ts, vs = [x0], [], []
     for v, w, bias in layers:
-        vs.append(xs[-1] @ v.T)
-        ts.append(vs[-1] @ w.T + bias[:, 0])
+        vs.append(math.times(xs[-1], v.T))
+        ts.append(math.times(vs[-1], w.T) + bias[:, 0])
         xs.append(x0 * ts[-1] + xs[-1])
     return xs, ts, vs
 
 
-def cross_backward(layers, kept, gradient):
+def cross_backward(layers, kept, gradient, math):
     xs, ts, vs = kept
     of_x0, of_layers = Uncertain(np.zeros_like(xs[0].value)), []
     for (v, w, _), x, t, low in reversed(list(zip(layers, xs, ts, vs))):
         of_x0 = of_x0 + gradient * t
         dt = gradient * xs[0]
-        dv = dt @ w
-        of_layers = [dv.T @ x, dt.T @ low, dt.T @ Uncertain(np.ones((len(dt.value), 1)))] + of_layers
-        gradient = gradient + dv @ v
+        dv, ones = math.times(dt, w), Uncertain(np.ones((len(dt.value), 1)))
+        of_layers = [math.summed(dv, x), math.summed(dt, low), math.summed(dt, ones)] + of_layers
+        gradient = gradient + math.times(dv, v)
     return of_x0 + gradient, of_layers
 
 
@@ -131,7 +167,7 @@ def split(whole, widths):
     return [whole[:, a:b] for a, b in zip(edges, edges[1:])]
 
 
-def loss_of(z, labels):
+def loss_of(z, labels, math):
     """Mean binary cross entropy, its standard error, and its gradient by the logits z [batch, 1]."""
     value, label, batch = z.value, labels[:, None], len(labels)
     small = np.exp(-np.abs(value))
@@ -139,16 +175,16 @@ def loss_of(z, labels):
     terms = np.maximum(value, 0) - label * value + np.log1p(small)
     of_terms = (s - label)**2 * z.square + (4 * U * (np.abs(value) + np.log(2)))**2
     mean = terms.sum() / batch
-    error = np.sqrt(of_terms.sum()) / batch + U * np.sqrt(batch) * mean
+    error = np.sqrt(of_terms.sum() * (batch if math.ALIKE else 1)) / batch + U * np.sqrt(batch) * mean
     slope = Uncertain(s - label, (s * (1 - s))**2 * z.square + (4 * U * s)**2 + FLUSHED**2)
     return mean, error, slope * Uncertain(np.array(1.0 / batch))
 
 
 class Model:
-    """kind, layers and widths of the vectors; blocks: parameters by name, in their order."""
+    """kind, layers and widths of the vectors; blocks: parameters by name, in their order; math: of its products."""
 
-    def __init__(self, spec, widths, numerical, blocks):
-        self.spec, self.widths = spec, widths
+    def __init__(self, spec, widths, numerical, blocks, math="fp32"):
+        self.spec, self.widths, self.math = spec, widths, MATHS[math]
         self.blocks = [Uncertain(block.astype(np.float64)) for block in blocks]
         bottom, top = 2 * len(spec["bottom_mlp"]), 2 * len(spec["top_mlp"])
         pairs = list(zip(self.blocks[::2], self.blocks[1::2]))
@@ -162,7 +198,7 @@ class Model:
         """logits, (loss, its error), gradients of the vectors, gradients of the blocks."""
         kind = self.spec["kind"]
         vectors = [Uncertain(v.astype(np.float64)) for v in vectors]
-        below = mlp(self.bottom, Uncertain(numerical.astype(np.float64)), False)
+        below = mlp(self.bottom, Uncertain(numerical.astype(np.float64)), False, self.math)
         lead = below[-1]
         dotted = ([lead] if self.bottom else []) + vectors
         if kind == "dlrm":
@@ -172,11 +208,11 @@ class Model:
             means = windows(sum(self.widths), self.spec["stride"])
             x = side_by_side([side_by_side(vectors) @ means, lead])
         else:
-            kept = cross(self.cross, side_by_side([lead] + vectors))
+            kept = cross(self.cross, side_by_side([lead] + vectors), self.math)
             x = kept[0][-1]
-        above = mlp(self.top, x, True)
-        loss, error, gradient = loss_of(above[-1], labels.astype(np.float64))
-        of_x, of_top = mlp_backward(self.top, above, gradient, True)
+        above = mlp(self.top, x, True, self.math)
+        loss, error, gradient = loss_of(above[-1], labels.astype(np.float64), self.math)
+        of_x, of_top = mlp_backward(self.top, above, gradient, True, self.math)
         of_cross = []
         if kind == "dlrm":
             of_lead, of_products = split(of_x, [self.lead_width, len(pairs)])
@@ -187,9 +223,9 @@ class Model:
             of_means, of_lead = split(of_x, [x.value.shape[1] - self.lead_width, self.lead_width])
             of_vectors = split(of_means @ means.T, self.widths)
         else:
-            of_x0, of_cross = cross_backward(self.cross, kept, of_x)
+            of_x0, of_cross = cross_backward(self.cross, kept, of_x, self.math)
             of_lead, *of_vectors = split(of_x0, [self.lead_width, *self.widths])
-        _, of_bottom = mlp_backward(self.bottom, below, of_lead, False)
+        _, of_bottom = mlp_backward(self.bottom, below, of_lead, False, self.math)
         return above[-1], (loss, error), of_vectors, of_bottom + of_cross + of_top
 
 

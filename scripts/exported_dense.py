@@ -4,7 +4,7 @@ vectors, weights and their optimizer state after the step."""
 import h5py
 import numpy as np
 
-from dense_models import Model, run_exact
+from dense_models import MATHS, Model, run_exact
 from exported_file import array, child, json_attribute, require
 from optimizer_rules import Optimizer, bounded_step
 
@@ -14,7 +14,9 @@ KINDS = ("exact", "mlp", "dlrm", "dcnv2")
 class Dense:
     """What stands in /dense, checked against the layout."""
 
-    def __init__(self, group, features):
+    def __init__(self, group, features, math="fp32"):
+        require(math in MATHS, group.name, f"unknown dense_math {math!r}; valid: {', '.join(MATHS)}")
+        self.math = math
         self.spec, outcome = json_attribute(group, "model"), json_attribute(group, "outcome")
         require(self.spec.get("kind") in KINDS, group.name,
                 f"unknown model {self.spec.get('kind')!r}; valid: {', '.join(KINDS)}")
@@ -75,7 +77,7 @@ def check_exact(dense, compare):
 
 def check_layers(dense, compare):
     model = Model(dense.spec, [v.shape[1] for v in dense.vectors], dense.numerical.shape[1],
-                  [block["before"] for block in dense.blocks.values()])
+                  [block["before"] for block in dense.blocks.values()], dense.math)
     logits, (loss, error), of_vectors, of_blocks = model.run(dense.vectors, dense.numerical, dense.labels)
     wrong = compare("logits", dense.logits[:, None], logits.value, logits.bound())
     wrong += compare("loss", np.array([dense.loss]), loss, 8 * error)
@@ -95,7 +97,8 @@ def check_dense(path, features, compare):
     with h5py.File(path, "r") as file:
         if "dense" not in file:
             return 0
-        dense = Dense(child(file, "dense", h5py.Group, "group"), features)
+        math = json_attribute(file, "case").get("dense_math", "fp32")
+        dense = Dense(child(file, "dense", h5py.Group, "group"), features, math)
     if dense.spec["kind"] == "exact":
         return check_exact(dense, compare)
     return check_layers(dense, compare)

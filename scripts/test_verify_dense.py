@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 
-from dense_models import Model, Uncertain, exact_sums, mlp
+from dense_models import Fp32, Model, Tf32, Uncertain, exact_sums, mlp
 
 SPECS = {
     "mlp": {"kind": "mlp", "bottom_mlp": [], "top_mlp": [5, 1], "stride": 3, "cross_layers": 0},
@@ -13,6 +13,20 @@ SPECS = {
     "dcnv2": {"kind": "dcnv2", "bottom_mlp": [4], "top_mlp": [1], "stride": 1, "cross_layers": 2, "cross_rank": 2},
 }
 WIDTHS, NUMERICAL, BATCH = [3, 3, 3], 2, 7
+
+
+class Cut(Fp32):
+    """Products of operands that are cut to TF32."""
+    @staticmethod
+    def times(a, b):
+        def cut(x):
+            bits = x.value.astype(np.float32).view(np.uint32) & ~np.uint32(2**13 - 1)
+            return bits.view(np.float32).astype(np.float64)
+        return Uncertain(cut(a) @ cut(b))
+
+    @staticmethod
+    def summed(gradient, x):
+        return Cut.times(gradient.T, x)
 
 
 def blocks_of(spec, random):
@@ -78,6 +92,20 @@ class Models(unittest.TestCase):
             found = numerical.astype(np.float32) @ weight.T + bias[:, 0]
             self.assertTrue((np.abs(found - right.value) <= right.bound()).all())
             self.assertLess(right.bound().max(), 1e-4)
+
+    def test_products_in_tf32_are_within_their_errors_and_outside_those_of_fp32(self):
+        for spec, blocks, vectors, numerical, labels, _ in self.each():
+            def run(math):
+                model = Model(spec, WIDTHS, NUMERICAL, blocks)
+                model.math = math
+                logits, (loss, error), of_vectors, of_blocks = model.run(vectors, numerical, labels)
+                return [logits, Uncertain(np.array(loss), np.array(error**2)), *of_vectors, *of_blocks]
+            found, outside = run(Cut), 0
+            for in_fp32, in_tf32, cut in zip(run(Fp32), run(Tf32), found):
+                off = np.abs(cut.value - in_tf32.value)
+                self.assertTrue((off <= in_tf32.bound()).all())
+                outside += (off > in_fp32.bound()).sum()
+            self.assertGreater(outside, 10)
 
 
 if __name__ == "__main__":

@@ -77,9 +77,8 @@ struct Nccl::State {
   // Of the stream that it follows.
   cudaStream_t followed = nullptr;
   bool follows = false;
-  bool under_way = false;        ///< what was started is not finished yet
-  std::vector<Moments> moments;  ///< more than `used`: steps like one before make none
-  std::size_t used = 0;
+  std::vector<Moments> moments;        ///< more than `used`: steps like one before make none
+  std::size_t used = 0, finished = 0;  ///< those behind `finished` are under way
   std::string_view last_name;
   std::int64_t last_bytes = -1;
 
@@ -156,14 +155,13 @@ struct Nccl::State {
     }
     check(ncclGroupEnd(), name, -1, bytes_sent);
     if (follows) moments[used - 1].done.record(stream);
-    if (follows && !to_host) {
-      under_way = true;
-      return;
+    if (follows && !to_host) return;
+    wait(name, bytes_sent);
+    if (to_host) {
+      copy(receive, to, bytes_received);  // to pageable memory, it waits by itself: not for a peer that failed
+      wait(name, bytes_sent);
     }
-    wait(name, bytes_sent);
-    if (!to_host) return;
-    copy(receive, to, bytes_received);  // to pageable memory, it waits by itself: not for a peer that failed
-    wait(name, bytes_sent);
+    finished = used;
   }
 
   void begin_behind_followed(std::string_view name, std::int64_t bytes) {
@@ -176,10 +174,11 @@ struct Nccl::State {
     now.asked.hold_back(stream);
   }
 
-  /// Has the stream that it follows wait for what is under way. others: the stream has had other work meanwhile.
+  /// Has the stream that it follows wait for the first that is under way. others: the stream has had other work
+  /// meanwhile.
   void finish(bool others) {
-    if (!std::exchange(under_way, false)) return;
-    Moments& now = moments[used - 1];
+    if (finished == used) return;
+    Moments& now = moments[finished++];
     now.has_others = others;
     if (others) now.others_done.record(followed);
     now.done.hold_back(followed);
@@ -187,12 +186,14 @@ struct Nccl::State {
 
   ExchangeSeconds take_seconds() {
     ExchangeSeconds sum;
-    for (; used > 0; --used) {
-      const Moments& one = moments[used - 1];
-      const double all = one.done.seconds_since(one.asked);
+    for (std::size_t i = 0; i < used; ++i) {
+      const Moments& one = moments[i];
+      double all = one.done.seconds_since(one.asked);
+      if (i > 0) all = std::min(all, one.done.seconds_since(moments[i - 1].done));  // they run one after the other
       sum.all += all;
-      sum.exposed += one.has_others ? std::max(0.0, one.done.seconds_since(one.others_done)) : all;
+      sum.exposed += one.has_others ? std::clamp(one.done.seconds_since(one.others_done), 0.0, all) : all;
     }
+    used = finished = 0;
     return sum;
   }
 
@@ -320,6 +321,16 @@ void Nccl::all_gather_v(const std::byte* send, std::span<const std::int64_t> cou
       });
 }
 
+void Nccl::all_reduce(std::span<float> values) {
+  State& s = *state_;
+  const auto bytes = std::as_writable_bytes(values);
+  s.group("ncclAllReduce", bytes.data(), std::ssize(bytes), bytes.data(), std::ssize(bytes),
+          [&](const std::byte* from, std::byte* to) {
+            s.check(ncclAllReduce(from, to, values.size(), ncclFloat, ncclSum, s.nccl, s.stream), "ncclAllReduce", -1,
+                    std::ssize(bytes));
+          });
+}
+
 }  // namespace shardmark::comm
 
 #else
@@ -340,6 +351,7 @@ void Nccl::start(const Route&, const std::byte*, std::byte*, std::int64_t) {}
 void Nccl::finish() {}
 void Nccl::reduce_scatter(std::span<const float>, std::span<const std::int64_t>, std::span<float>) {}
 void Nccl::all_gather_v(const std::byte*, std::span<const std::int64_t>, std::byte*, std::int64_t) {}
+void Nccl::all_reduce(std::span<float>) {}
 
 }  // namespace shardmark::comm
 

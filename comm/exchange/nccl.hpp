@@ -54,6 +54,11 @@ class Nccl : public Exchange {
   void all_gather_v(const std::byte* send, std::span<const std::int64_t> counts, std::byte* receive,
                     std::int64_t element_bytes);
 
+  /// Adds the values of all ranks up in place, by ncclAllReduce: all ranks get the same bits. NCCL chooses the order of
+  /// the additions, the same for as many values on the same GPUs. Where it follows a stream, finish() ends it; several
+  /// may be under way, and finish() ends the first of them.
+  void all_reduce(std::span<float> values);
+
  private:
   friend void wait_for_stream(GpuStream);
   friend ExchangeSeconds take_exchange_seconds();

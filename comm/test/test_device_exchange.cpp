@@ -115,6 +115,13 @@ TEST_P(NcclReductions, AddWhatMpiAdds) {
   EXPECT_EQ(received, expected);
 }
 
+TEST_P(NcclReductions, AddUpInPlaceWhatMpiAdds) {
+  std::vector<float> found = values(total()), expected = found;
+  all_reduce(comm_, std::span(expected), Reduce::sum);
+  Nccl(comm_).all_reduce(found);
+  EXPECT_EQ(found, expected);
+}
+
 TEST_P(NcclReductions, GatherWhatMpiGathers) {
   const std::vector<float> send = values(own());
   std::vector<float> expected(total()), received(expected.size());

@@ -261,6 +261,35 @@ TEST_F(EmulatedNccl, ExchangesTakeTheOrderOfTheStreamThatTheyFollow) {
   }
 }
 
+/// Sums in place, two under way: work of the stream that comes behind one waits for that one, and the host for none.
+TEST_F(EmulatedNccl, SumsTakeTheOrderOfTheStreamThatTheyFollow) {
+  select_gpu(comm_);
+  const float* own = on_gpu_with(static_cast<float>(comm_.rank() + 1));
+  const auto sum = static_cast<float>(comm_.size() * (comm_.size() + 1) / 2);
+  Nccl nccl(comm_);
+  const cudaStream_t kernels = stream(cudaStreamNonBlocking);
+  nccl.follow({kernels});
+  for (int round = 0; round < 2; ++round) {
+    float *first = on_gpu(), *second = on_gpu(), *behind = on_gpu(), *behind_both = on_gpu();
+    copy(first, own, kernels);
+    nccl.all_reduce({first, 1});
+    copy(second, own, kernels);
+    nccl.all_reduce({second, 1});
+    nccl.finish();
+    copy(behind, first, kernels);
+    nccl.finish();
+    copy(behind_both, second, kernels);
+    nccl.finish();  // ends nothing
+    EXPECT_TRUE(std::isnan(read(behind))) << "as the host has waited for nothing";
+    wait_for_stream({kernels});
+    EXPECT_EQ(read(behind), sum);
+    EXPECT_EQ(read(behind_both), sum);
+    const ExchangeSeconds seconds = take_exchange_seconds();
+    EXPECT_LE(seconds.exposed, seconds.all);
+    EXPECT_EQ(take_exchange_seconds().all, 0.0);
+  }
+}
+
 TEST_F(EmulatedNccl, RefusesTwoRanksOnOneGpu) {
   const ncclResult_t code = connect();  // all on the first
   EXPECT_EQ(code, comm_.size() == 1 ? ncclSuccess : ncclInvalidUsage);
@@ -363,7 +392,8 @@ TEST_F(GpusOfRanks, TooLittleMemoryIsReported) {
 /// At each call in turn the last rank loses its GPU: it reports that, others that a rank has failed, and none waits.
 class LostGpu : public GpusOfRanks, public testing::WithParamInterface<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(All, LostGpu, testing::Values("MemoryOfHosts", "MemoryOfGpus", "BehindAStream"),
+INSTANTIATE_TEST_SUITE_P(All, LostGpu,
+                         testing::Values("MemoryOfHosts", "MemoryOfGpus", "BehindAStream", "SumsBehindAStream"),
                          [](const auto& instance) { return instance.param; });
 
 TEST_P(LostGpu, EndsTheExchangeOnAllRanks) {
@@ -378,8 +408,9 @@ TEST_P(LostGpu, EndsTheExchangeOnAllRanks) {
     KeptMemory sent(KeptMemory::Place::gpu), received(KeptMemory::Place::gpu);
     std::vector<std::byte> host(2 * bytes);
     select_gpu(comm_);
-    const bool of_hosts = GetParam() == "MemoryOfHosts", follows = GetParam() == "BehindAStream";
-    std::byte* from = of_hosts ? host.data() : sent.at_least(bytes);
+    const bool of_hosts = GetParam() == "MemoryOfHosts", sums = GetParam() == "SumsBehindAStream",
+               follows = sums || GetParam() == "BehindAStream";
+    std::byte* from = of_hosts ? host.data() : sent.at_least(std::max<std::int64_t>(bytes, sizeof(float)));
     std::byte* to = of_hosts ? host.data() + bytes : received.at_least(bytes);
     const cudaStream_t kernels = stream(cudaStreamNonBlocking);
     std::string error;
@@ -389,15 +420,19 @@ TEST_P(LostGpu, EndsTheExchangeOnAllRanks) {
       barrier(comm_);
       const std::int64_t before = emulated_calls();
       if (lost && call >= 0) set_emulated_gpus({.lost_after = call});
-      nccl.run(route, from, to, 1);
+      if (sums) {
+        nccl.all_reduce({reinterpret_cast<float*>(from), 1});
+        nccl.finish();
+      } else {
+        nccl.run(route, from, to, 1);
+      }
       if (follows) wait_for_stream({kernels});
       // Of the calls that follow, how many wait depends on the others.
       if (call < 0) calls = all_reduce(comm_, std::min<std::int64_t>(emulated_calls() - before, 12), Reduce::min);
     } catch (const PeerFailed& failure) {
       EXPECT_FALSE(lost) << failure.what();
-      EXPECT_STREQ(failure.what(), ("ncclSend, ncclRecv, " + std::to_string(bytes) +
-                                    " bytes: remote process exited or there was a network error")
-                                       .c_str());
+      const std::string named = sums ? "ncclAllReduce, 4" : "ncclSend, ncclRecv, " + std::to_string(bytes);
+      EXPECT_STREQ(failure.what(), (named + " bytes: remote process exited or there was a network error").c_str());
     } catch (const MpiError& failure) {
       EXPECT_TRUE(lost) << failure.what();
       error = failure.what();

@@ -28,10 +28,11 @@ void cross_row_backward(const float* __restrict__ x0, const float* __restrict__ 
 
 }  // namespace
 
-void cross_layer(ConstFloats x0, ConstFloats x, const CrossWeights& weights, Floats v, Floats t, Floats next) {
+void cross_layer(ConstFloats x0, ConstFloats x, const CrossWeights& weights, Floats v, Floats t, Floats next,
+                 DenseMath math) {
   in_parts(x.rows, samples_at_once, [&](std::int64_t begin, std::int64_t end) {
-    product_transposed(x.row_range(begin, end), weights.v, v.row_range(begin, end));
-    product_transposed(v.row_range(begin, end), weights.w, t.row_range(begin, end));
+    product_transposed(x.row_range(begin, end), weights.v, v.row_range(begin, end), math);
+    product_transposed(v.row_range(begin, end), weights.w, t.row_range(begin, end), math);
     if constexpr (on_device<DenseExecution>)
       device::for_elements("shardmark::cross", x.rows, x.columns, device::CrossRows{x0, x, weights.bias, t, next});
     else
@@ -42,25 +43,25 @@ void cross_layer(ConstFloats x0, ConstFloats x, const CrossWeights& weights, Flo
 
 void cross_layer_backward(ConstFloats x0, ConstFloats x, const CrossWeights& weights, ConstFloats v, ConstFloats t,
                           Floats gradient, Floats of_x0, Floats dt, Floats dv, const CrossGradients& gradients,
-                          PartialSums& sums) {
+                          PartialSums& sums, DenseMath math) {
   if constexpr (on_device<DenseExecution>) {
     device::sum_columns("shardmark::cross_gradient", device::CrossGradient{x0, t, gradient, of_x0, dt}, x.rows,
                         x.columns, sums.scratch, gradients.bias);
-    product(dt, weights.w, dv);
-    product(dv, weights.v, gradient, true);
+    product(dt, weights.w, dv, false, math);
+    product(dv, weights.v, gradient, true, math);
   } else {
     const Floats by_thread = sums.zeroed(x.columns);
     for_each_part(x.rows, samples_at_once, [&](std::int64_t begin, std::int64_t end, std::int64_t thread) {
       for (std::int64_t s = begin; s < end; ++s)
         cross_row_backward(x0.row(s), t.row(s), gradient.row(s), x.columns, of_x0.row(s), dt.row(s),
                            by_thread.row(thread));
-      product(dt.row_range(begin, end), weights.w, dv.row_range(begin, end));
-      product(dv.row_range(begin, end), weights.v, gradient.row_range(begin, end), true);
+      product(dt.row_range(begin, end), weights.w, dv.row_range(begin, end), false, math);
+      product(dv.row_range(begin, end), weights.v, gradient.row_range(begin, end), true, math);
     });
     PartialSums::add_up(by_thread, gradients.bias);
   }
-  product_of_transposed(dt, v, gradients.w);
-  product_of_transposed(dv, x, gradients.v);
+  product_of_transposed(dt, v, gradients.w, math);
+  product_of_transposed(dv, x, gradients.v, math);
 }
 
 void add_to(ConstFloats more, Floats to) {

@@ -127,7 +127,7 @@ void DenseLayers::forward(const DenseBatch& batch) {
   ConstFloats input = batch.numerical;
   for (std::size_t l = 0; l < bottom_layers_.size(); ++l) {
     linear(input, weight(bottom_layers_[l], parameters_.data()), bias(bottom_layers_[l], parameters_.data()), true,
-           bottom_[l]);
+           bottom_[l], math_);
     input = bottom_[l];
   }
   if (bottom_layers_.empty()) copy_matrix(batch.numerical, lead());
@@ -135,7 +135,7 @@ void DenseLayers::forward(const DenseBatch& batch) {
   input = x_.back();
   for (std::size_t l = 0; l < top_layers_.size(); ++l) {
     linear(input, weight(top_layers_[l], parameters_.data()), bias(top_layers_[l], parameters_.data()),
-           l + 1 < top_layers_.size(), top_[l]);
+           l + 1 < top_layers_.size(), top_[l], math_);
     input = top_[l];
   }
   gradient_ = first_columns(one_, 1);
@@ -160,7 +160,7 @@ void DenseLayers::interact(const DenseBatch& batch) {
   else
     concatenate(vectors_, x.column_range(lead_width, x.columns));
   for (std::size_t l = 0; l < cross_first_.size(); ++l)
-    cross_layer(x, x_[l], cross_weights(static_cast<std::int64_t>(l)), v_[l], t_[l], x_[l + 1]);
+    cross_layer(x, x_[l], cross_weights(static_cast<std::int64_t>(l)), v_[l], t_[l], x_[l + 1], math_);
 }
 
 ParameterRange DenseLayers::backward(const DenseBatch& batch, std::int64_t stage) {
@@ -183,7 +183,7 @@ ParameterRange DenseLayers::layer_backward(const Layer& layer, ConstFloats x, Co
   const bool is_in_one = gradient.data >= one_.data && gradient.data < one_.data + one_.rows * one_.columns;
   const Floats dx = needs_dx ? first_columns(is_in_one ? other_ : one_, layer.inputs) : Floats{};
   linear_backward(x, weight(layer, parameters_.data()), y, gradient, dx, weight(layer, gradients_.data()),
-                  bias(layer, gradients_.data()), sums_);
+                  bias(layer, gradients_.data()), sums_, math_);
   gradient = dx;
   return {layer.first, layer.first + layer.outputs * (layer.inputs + 1)};
 }
@@ -193,7 +193,7 @@ ParameterRange DenseLayers::cross_backward(std::int64_t layer) {
   const std::int64_t n = spec_.top_inputs(), rank = spec_.cross_rank, first = cross_first_[layer];
   float* const at = gradients_.data() + first;
   cross_layer_backward(x_.front(), x_[layer], cross_weights(layer), v_[layer], t_[layer], gradient_, of_x0_, dt_, dv_,
-                       {Floats(at, rank, n), Floats(at + rank * n, n, rank), at + 2 * rank * n}, sums_);
+                       {Floats(at, rank, n), Floats(at + rank * n, n, rank), at + 2 * rank * n}, sums_, math_);
   return {first, first + 2 * rank * n + n};
 }
 

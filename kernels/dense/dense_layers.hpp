@@ -38,6 +38,8 @@ class DenseLayers {
   explicit DenseLayers(const DenseSpec& spec);
 
   const DenseSpec& spec() const { return spec_; }
+  /// Sets how products are computed from the next forward() on.
+  void set_math(DenseMath math) { math_ = math; }
   const Array<DenseExecution, float>& parameters() const { return parameters_; }
   const Array<DenseExecution, float>& gradients() const { return gradients_; }
 
@@ -82,6 +84,7 @@ class DenseLayers {
   ParameterRange cross_backward(std::int64_t layer);
 
   DenseSpec spec_;
+  DenseMath math_ = DenseMath::fp32;
   std::vector<Layer> bottom_layers_, top_layers_;
   std::vector<std::int64_t> cross_first_;
   std::vector<Stage> stages_;

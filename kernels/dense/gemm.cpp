@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dense/gemm.hpp"
 
+#include <cstdlib>
 #include <limits>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 
@@ -31,6 +33,7 @@ struct Sgemm {
   int m, n, k, lda, ldb, ldc;
   const float *a, *b;
   float beta, *c;
+  DenseMath math;
 
   void operator()() const {
     const float alpha = 1.0F;
@@ -58,6 +61,11 @@ class Cublas {
 
   void run(const Sgemm& p) {
     if (p.k == 0) return without_samples(p);
+    if (p.math != math_) {
+      const bool tf32 = p.math == DenseMath::tf32;
+      check(cublasSetMathMode(handle_, tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH), "its arithmetic");
+      math_ = p.math;
+    }
     const float alpha = 1.0F;
     const auto is = [](char letter) { return letter == 'T' ? CUBLAS_OP_T : CUBLAS_OP_N; };
     check(cublasSgemm(handle_, is(p.b_is), is(p.a_is), p.m, p.n, p.k, &alpha, p.b, p.ldb, p.a, p.lda, &p.beta, p.c,
@@ -94,20 +102,47 @@ class Cublas {
   }
 
   cublasHandle_t handle_ = nullptr;
+  DenseMath math_ = DenseMath::fp32;
   Array<Kokkos::Cuda, std::byte> workspace_ =
       allocate<Kokkos::Cuda, std::byte>("shardmark::cublas_workspace", workspace_bytes + alignment);
 };
 #endif
 
 #if defined(SHARDMARK_EMULATED_DEVICE)
-void run(const Sgemm& product) { emulated::Device::get().launch(product); }
+struct Free {
+  void operator()(float* memory) const { std::free(memory); }
+};
+
+/// Returns the rows of an operand as TF32 has them, in memory of malloc: the heap of `new` may be closed to kernels.
+std::unique_ptr<float[], Free> in_tf32(const float* from, std::int64_t rows, int stride, int columns) {
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, rows * stride));
+  std::unique_ptr<float[], Free> to(static_cast<float*>(std::malloc(size * sizeof(float))));
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (int c = 0; c < columns; ++c) to[row * stride + c] = reference::as_tf32(from[row * stride + c]);
+  return to;
+}
+
+void run(const Sgemm& product) {
+  emulated::Device::get().launch([product] {
+    if (product.math == DenseMath::fp32) return product();
+    const auto a = product.a_is == 'N' ? in_tf32(product.a, product.n, product.lda, product.k)
+                                       : in_tf32(product.a, product.k, product.lda, product.n);
+    const auto b = product.b_is == 'N' ? in_tf32(product.b, product.k, product.ldb, product.m)
+                                       : in_tf32(product.b, product.m, product.ldb, product.k);
+    Sgemm of_copies = product;
+    of_copies.a = a.get();
+    of_copies.b = b.get();
+    of_copies();
+  });
+}
 #elif defined(KOKKOS_ENABLE_CUDA)
 void run(const Sgemm& product) { Cublas::get().run(product); }
 #else
 void run(const Sgemm& product) { product(); }
 #endif
 
-void sgemm(char a_is, ConstFloats a, char b_is, ConstFloats b, std::int64_t depth, Floats c, float beta) {
+void sgemm(char a_is, ConstFloats a, char b_is, ConstFloats b, std::int64_t depth, Floats c, float beta,
+           DenseMath math) {
   if (c.rows == 0 || c.columns == 0) return;
   static const bool single_threaded = [] {
     if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
@@ -116,26 +151,28 @@ void sgemm(char a_is, ConstFloats a, char b_is, ConstFloats b, std::int64_t dept
   static_cast<void>(single_threaded);
   const auto stride = [](const auto& matrix) { return std::max(1, blas_int(matrix.stride)); };
   run({b_is, a_is, blas_int(c.columns), blas_int(c.rows), blas_int(depth), stride(a), stride(b), stride(c), a.data,
-       b.data, beta, c.data});
+       b.data, beta, c.data, math});
 }
 
 constexpr std::int64_t whole_tiles = 32;  ///< rows or columns of c, so that threads share no tile of a product
 
 }  // namespace
 
-void product_transposed(ConstFloats a, ConstFloats b, Floats c) { sgemm('N', a, 'T', b, a.columns, c, 0.0F); }
-
-void product(ConstFloats a, ConstFloats b, Floats c, bool add) {
-  sgemm('N', a, 'N', b, a.columns, c, add ? 1.0F : 0.0F);
+void product_transposed(ConstFloats a, ConstFloats b, Floats c, DenseMath math) {
+  sgemm('N', a, 'T', b, a.columns, c, 0.0F, math);
 }
 
-void product_of_transposed(ConstFloats a, ConstFloats b, Floats c) {
+void product(ConstFloats a, ConstFloats b, Floats c, bool add, DenseMath math) {
+  sgemm('N', a, 'N', b, a.columns, c, add ? 1.0F : 0.0F, math);
+}
+
+void product_of_transposed(ConstFloats a, ConstFloats b, Floats c, DenseMath math) {
   const bool by_rows = c.rows >= c.columns;
   in_parts(by_rows ? c.rows : c.columns, whole_tiles, [&](std::int64_t begin, std::int64_t end) {
     if (by_rows)
-      sgemm('T', a.column_range(begin, end), 'N', b, a.rows, c.row_range(begin, end), 0.0F);
+      sgemm('T', a.column_range(begin, end), 'N', b, a.rows, c.row_range(begin, end), 0.0F, math);
     else
-      sgemm('T', a, 'N', b.column_range(begin, end), a.rows, c.column_range(begin, end), 0.0F);
+      sgemm('T', a, 'N', b.column_range(begin, end), a.rows, c.column_range(begin, end), 0.0F, math);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/dense/matrix_view.hpp"
+#include "reference/dense/dense_math.hpp"
 
 namespace shardmark::kernels {
 
@@ -14,11 +15,11 @@ namespace shardmark::kernels {
 // extents beyond 32-bit integers, std::runtime_error where cuBLAS fails.
 
 /// Computes c = a b^T: a [m, k], b [n, k], c [m, n].
-void product_transposed(ConstFloats a, ConstFloats b, Floats c);
+void product_transposed(ConstFloats a, ConstFloats b, Floats c, DenseMath math = DenseMath::fp32);
 /// Computes c = a b, or c + a b: a [m, k], b [k, n], c [m, n].
-void product(ConstFloats a, ConstFloats b, Floats c, bool add = false);
+void product(ConstFloats a, ConstFloats b, Floats c, bool add = false, DenseMath math = DenseMath::fp32);
 /// Computes c = a^T b: a [k, m], b [k, n], c [m, n]; on a host by all threads, each a part of c.
-void product_of_transposed(ConstFloats a, ConstFloats b, Floats c);
+void product_of_transposed(ConstFloats a, ConstFloats b, Floats c, DenseMath math = DenseMath::fp32);
 
 /// Returns the name of the library of the host and of the processor whose kernels it has chosen, "OpenBLAS 0.3.21,
 /// Cooperlake"; "unknown" for others.

@@ -35,10 +35,10 @@ void mask_and_sum(ConstFloats y, Floats dy, float* __restrict__ sum) {
 
 }  // namespace
 
-void linear(ConstFloats x, ConstFloats weight, const float* bias, bool relu, Floats y) {
+void linear(ConstFloats x, ConstFloats weight, const float* bias, bool relu, Floats y, DenseMath math) {
   in_parts(x.rows, samples_together, [&](std::int64_t begin, std::int64_t end) {
     const Floats part = y.row_range(begin, end);
-    product_transposed(x.row_range(begin, end), weight, part);
+    product_transposed(x.row_range(begin, end), weight, part, math);
     add_bias(part, bias, relu);
   });
 }
@@ -57,21 +57,21 @@ void PartialSums::add_up(Floats sums, float* to) {
 }
 
 void linear_backward(ConstFloats x, ConstFloats weight, ConstFloats y, Floats dy, Floats dx, Floats weight_gradient,
-                     float* bias_gradient, PartialSums& sums) {
+                     float* bias_gradient, PartialSums& sums, DenseMath math) {
   if constexpr (on_device<DenseExecution>) {
     device::sum_columns("shardmark::mask_and_sum", device::MaskedGradient{y, dy}, dy.rows, dy.columns, sums.scratch,
                         bias_gradient);
-    if (dx.data != nullptr) product(dy, weight, dx);
+    if (dx.data != nullptr) product(dy, weight, dx, false, math);
   } else {
     const Floats by_thread = sums.zeroed(dy.columns);
     for_each_part(dy.rows, samples_together, [&](std::int64_t begin, std::int64_t end, std::int64_t thread) {
       const Floats part = dy.row_range(begin, end);
       mask_and_sum(y.data != nullptr ? y.row_range(begin, end) : ConstFloats{}, part, by_thread.row(thread));
-      if (dx.data != nullptr) product(part, weight, dx.row_range(begin, end));
+      if (dx.data != nullptr) product(part, weight, dx.row_range(begin, end), false, math);
     });
     PartialSums::add_up(by_thread, bias_gradient);
   }
-  product_of_transposed(dy, x, weight_gradient);
+  product_of_transposed(dy, x, weight_gradient, math);
 }
 
 }  // namespace shardmark::kernels

@@ -52,15 +52,16 @@ void DenseGradients::count_alike(double alike) {
   loss_square += (alike - 1.0) * own_loss_square;
 }
 
-void DenseGradients::sum_in_one(std::int64_t samples) {
-  const double square = unit_roundoff * unit_roundoff * static_cast<double>(samples);
+void DenseGradients::sum_in_one(std::int64_t samples, DenseMath math) {
+  double square = unit_roundoff * unit_roundoff * static_cast<double>(samples);
+  if (math == DenseMath::tf32) square += Uncertain::of_tf32_result * Uncertain::of_tf32_result;
   for (std::size_t i = 0; i < values.size(); ++i) squares[i] += square * values[i] * values[i];
   loss_square += square * loss * loss;
 }
 
 DenseOracle::DenseOracle(const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed,
-                         std::int64_t global_batch)
-    : spec_(spec), global_batch_(global_batch) {
+                         std::int64_t global_batch, DenseMath math)
+    : spec_(spec), global_batch_(global_batch), math_(math) {
   check_dense_optimizer(optimizer);
   const auto blocks = dense_blocks(spec);
   const auto initial = initial_dense(spec, seed);
@@ -77,20 +78,23 @@ std::int64_t DenseOracle::parameter_count() const {
 
 DenseParameters<Uncertain> DenseOracle::parameters() const {
   DenseParameters<Uncertain> all;
-  const double shared = std::sqrt(static_cast<double>(global_batch_));
+  const auto samples = static_cast<double>(global_batch_);
+  const double shared = std::sqrt(samples);
   for (const auto& block : blocks_) {
+    const bool read_in_tf32 = math_ == DenseMath::tf32 && !block.table().name.ends_with(".bias");
     Matrix<Uncertain>& to = all.emplace_back(block.table().rows, block.table().dim);
     for (std::int64_t row = 0; row < to.rows; ++row)
       for (std::int64_t c = 0; c < to.columns; ++c) {
         const double error = error_of_bound(block.value_bounds(row)[c], block.table().optimizer.kind);
-        to.at(row, c) = {double{block.values(row)[c]}, error, shared * error};
+        const Uncertain value(double{block.values(row)[c]}, error, shared * error);
+        to.at(row, c) = read_in_tf32 ? as_shared_operand(value, samples) : value;
       }
   }
   return all;
 }
 
 UncertainResult DenseOracle::pass(const DenseInput<Uncertain>& input) const {
-  return dense_pass(spec_, parameters_, input, global_batch_);
+  return dense_pass(spec_, parameters_, input, global_batch_, math_);
 }
 
 void DenseOracle::update(std::int64_t t, const DenseGradients& gradients) {

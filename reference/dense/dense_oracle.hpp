@@ -28,8 +28,8 @@ struct DenseGradients {
   /// like another in everything that reaches the loss.
   void count_alike(double alike);
   /// Accounts for fp32 that sums all parts of `samples` samples at once, after all of them: its partial sums are larger
-  /// than those of parts.
-  void sum_in_one(std::int64_t samples);
+  /// than those of parts; and so is what products in TF32 lose to one side.
+  void sum_in_one(std::int64_t samples, DenseMath math = DenseMath::fp32);
 };
 
 /// Returns the standard error of a value that an optimizer has changed, which may differ by `bound`. Where a step is
@@ -44,7 +44,8 @@ constexpr double error_of_bound(double bound, OptimizerKind kind) {
 class DenseOracle {
  public:
   /// Throws InputError as check_dense and check_dense_optimizer do.
-  DenseOracle(const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed, std::int64_t global_batch);
+  DenseOracle(const DenseSpec& spec, const Optimizer& optimizer, std::uint64_t seed, std::int64_t global_batch,
+              DenseMath math = DenseMath::fp32);
 
   const DenseSpec& spec() const { return spec_; }
   std::int64_t parameter_count() const;
@@ -62,8 +63,9 @@ class DenseOracle {
 
   DenseSpec spec_;
   std::int64_t global_batch_;
+  DenseMath math_;
   std::vector<TouchedTable> blocks_;
-  DenseParameters<Uncertain> parameters_;  ///< of `blocks_`
+  DenseParameters<Uncertain> parameters_;  ///< of `blocks_`, as products read them
 };
 
 }  // namespace shardmark::reference

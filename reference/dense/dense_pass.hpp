@@ -35,26 +35,28 @@ Matrix<Number> mean_loss(std::span<const float> labels, std::int64_t global_batc
 
 /// Runs forward and backward of a model with layers. global_batch: the samples of all ranks, over which the loss is a
 /// mean; results of parts of a batch add up to those of the whole. Number: double defines what is right, Uncertain says
-/// by how much fp32 may differ, float is one fp32 evaluation. Throws InputError as check_dense, check_parameters and
-/// check_input do.
+/// by how much fp32 may differ, float is one fp32 evaluation. math: weights are as products read them then, cut by
+/// as_tf32() or with the error of that. Throws InputError as check_dense, check_parameters and check_input do.
 template <class Number>
 DenseResult<Number> dense_pass(const DenseSpec& spec, const DenseParameters<Number>& parameters,
-                               const DenseInput<Number>& input, std::int64_t global_batch) {
+                               const DenseInput<Number>& input, std::int64_t global_batch,
+                               DenseMath math = DenseMath::fp32) {
   check_parameters(spec, parameters);
   check_input(input, spec.widths, spec.numerical_features);
   const DenseParts<const Matrix<Number>> layers(spec, parameters);
-  const auto bottom = mlp(layers.bottom, input.numerical, MlpEnd::relu);
-  const auto interacted = interact(spec, layers.cross, bottom.back(), input.vectors);
-  const auto top = mlp(layers.top, interacted.x, MlpEnd::linear);
+  const Products products{math, global_batch};
+  const auto bottom = mlp(layers.bottom, input.numerical, MlpEnd::relu, products);
+  const auto interacted = interact(spec, layers.cross, bottom.back(), input.vectors, products);
+  const auto top = mlp(layers.top, interacted.x, MlpEnd::linear, products);
 
   DenseResult<Number> result;
   result.logits = top.back();
   result.parameter_gradients.resize(parameters.size());
   const DenseParts<Matrix<Number>> gradients(spec, result.parameter_gradients);
   const auto of_logits = mean_loss<Number>(input.labels, global_batch, result);
-  const auto of_x = mlp_backward(layers.top, top, MlpEnd::linear, of_logits, gradients.top);
-  auto of = interact_backward(spec, layers.cross, interacted, of_x, gradients.cross);
-  mlp_backward(layers.bottom, bottom, MlpEnd::relu, std::move(of.lead), gradients.bottom);
+  const auto of_x = mlp_backward(layers.top, top, MlpEnd::linear, of_logits, gradients.top, products);
+  auto of = interact_backward(spec, layers.cross, interacted, of_x, gradients.cross, products);
+  mlp_backward(layers.bottom, bottom, MlpEnd::relu, std::move(of.lead), gradients.bottom, products);
   result.vector_gradients = std::move(of.vectors);
   return result;
 }

@@ -11,8 +11,9 @@ namespace shardmark::reference {
 
 /// Computes y = x W^T + b: x [samples, inputs], W [outputs, inputs], b [outputs, 1], y [samples, outputs].
 template <class Number>
-Matrix<Number> linear(const Matrix<Number>& x, const Matrix<Number>& weight, const Matrix<Number>& bias) {
-  return plus_row(product_transposed(x, weight), bias);
+Matrix<Number> linear(const Matrix<Number>& x, const Matrix<Number>& weight, const Matrix<Number>& bias,
+                      const Products& products = {}) {
+  return plus_row(times_transposed(x, weight, products), bias);
 }
 
 template <class Number>
@@ -23,8 +24,8 @@ struct LinearGradients {
 /// Computes from the gradient dy of y: dx = dy W, dW = dy^T x, db = sum of dy over the samples.
 template <class Number>
 LinearGradients<Number> linear_backward(const Matrix<Number>& x, const Matrix<Number>& weight,
-                                        const Matrix<Number>& gradient) {
-  return {product(gradient, weight), product(transposed(gradient), x), sum_of_rows(gradient)};
+                                        const Matrix<Number>& gradient, const Products& products = {}) {
+  return {times_weights(gradient, weight, products), summed_products(gradient, x, products), sum_of_rows(gradient)};
 }
 
 /// Returns max(z, 0).
@@ -50,12 +51,12 @@ struct Crossed {
 };
 
 template <class Number>
-Crossed<Number> cross(std::span<const Matrix<Number>> layers, Matrix<Number> x0) {
+Crossed<Number> cross(std::span<const Matrix<Number>> layers, Matrix<Number> x0, const Products& products = {}) {
   Crossed<Number> kept;
   kept.x.push_back(std::move(x0));
   for (std::size_t l = 0; l < layers.size(); l += 3) {
-    kept.v.push_back(product_transposed(kept.x.back(), layers[l]));
-    kept.t.push_back(linear(kept.v.back(), layers[l + 1], layers[l + 2]));
+    kept.v.push_back(times_transposed(kept.x.back(), layers[l], products));
+    kept.t.push_back(linear(kept.v.back(), layers[l + 1], layers[l + 2], products));
     kept.x.push_back(times(kept.x.front(), kept.t.back()) + kept.x.back());
   }
   return kept;
@@ -67,16 +68,17 @@ Crossed<Number> cross(std::span<const Matrix<Number>> layers, Matrix<Number> x0)
 ///   dx_l = g + dv V,  and x_0 gets g * t of every layer besides.
 template <class Number>
 Matrix<Number> cross_backward(std::span<const Matrix<Number>> layers, const Crossed<Number>& kept,
-                              Matrix<Number> gradient, std::span<Matrix<Number>> layer_gradients) {
+                              Matrix<Number> gradient, std::span<Matrix<Number>> layer_gradients,
+                              const Products& products = {}) {
   const Matrix<Number>& x0 = kept.x.front();
   Matrix<Number> of_x0(x0.rows, x0.columns);
   for (std::size_t l = kept.t.size(); l-- > 0;) {
     of_x0 = of_x0 + times(gradient, kept.t[l]);
-    LinearGradients<Number> outer = linear_backward(kept.v[l], layers[3 * l + 1], times(gradient, x0));
-    layer_gradients[3 * l] = product(transposed(outer.x), kept.x[l]);
+    LinearGradients<Number> outer = linear_backward(kept.v[l], layers[3 * l + 1], times(gradient, x0), products);
+    layer_gradients[3 * l] = summed_products(outer.x, kept.x[l], products);
     layer_gradients[3 * l + 1] = std::move(outer.weight);
     layer_gradients[3 * l + 2] = std::move(outer.bias);
-    gradient = gradient + product(outer.x, layers[3 * l]);
+    gradient = gradient + times_weights(outer.x, layers[3 * l], products);
   }
   return of_x0 + gradient;
 }
@@ -91,10 +93,10 @@ enum class MlpEnd { relu, linear };
 
 /// Returns all activations, the last being the output: a_0 = x, a_(l+1) = relu(a_l W_l^T + b_l).
 template <class Number>
-std::vector<Matrix<Number>> mlp(Layers<Number> layers, Matrix<Number> x, MlpEnd end) {
+std::vector<Matrix<Number>> mlp(Layers<Number> layers, Matrix<Number> x, MlpEnd end, const Products& products = {}) {
   std::vector<Matrix<Number>> activations{std::move(x)};
   for (std::size_t l = 0; l < layers.size(); l += 2) {
-    Matrix<Number> y = linear(activations.back(), layers[l], layers[l + 1]);
+    Matrix<Number> y = linear(activations.back(), layers[l], layers[l + 1], products);
     if (end == MlpEnd::relu || l + 2 < layers.size())
       for (Number& z : y.values) z = relu(z);
     activations.push_back(std::move(y));
@@ -106,12 +108,13 @@ std::vector<Matrix<Number>> mlp(Layers<Number> layers, Matrix<Number> x, MlpEnd 
 /// their order. activations: the result of mlp().
 template <class Number>
 Matrix<Number> mlp_backward(Layers<Number> layers, const std::vector<Matrix<Number>>& activations, MlpEnd end,
-                            Matrix<Number> gradient, std::span<Matrix<Number>> layer_gradients) {
+                            Matrix<Number> gradient, std::span<Matrix<Number>> layer_gradients,
+                            const Products& products = {}) {
   for (std::size_t l = layers.size() / 2; l-- > 0;) {
     if (end == MlpEnd::relu || 2 * l + 2 < layers.size())
       gradient =
           combined(activations[l + 1], gradient, [](const Number& y, const Number& g) { return relu_backward(y, g); });
-    LinearGradients<Number> of = linear_backward(activations[l], layers[2 * l], gradient);
+    LinearGradients<Number> of = linear_backward(activations[l], layers[2 * l], gradient, products);
     layer_gradients[2 * l] = std::move(of.weight);
     layer_gradients[2 * l + 1] = std::move(of.bias);
     gradient = std::move(of.x);
@@ -263,17 +266,18 @@ std::vector<Matrix<Number>> with_lead(const Matrix<Number>& lead, std::vector<Ma
 /// cross_layers: the blocks of dcnv2.
 template <class Number>
 Interacted<Number> interact(const DenseSpec& spec, std::span<const Matrix<Number>> cross_layers,
-                            const Matrix<Number>& lead, const std::vector<Matrix<Number>>& vectors) {
+                            const Matrix<Number>& lead, const std::vector<Matrix<Number>>& vectors,
+                            const Products& products = {}) {
   const auto joined = [&](const std::vector<Matrix<Number>>& parts) {
     return concatenation(std::span<const Matrix<Number>>(parts), lead.rows);
   };
   if (spec.kind == DenseKind::dlrm) {
     auto dotted = spec.bottom_mlp.empty() ? vectors : with_lead(lead, vectors);
-    auto products = dot_interaction(std::span<const Matrix<Number>>(dotted), lead.rows);
-    return {.x = joined({lead, std::move(products)}), .dotted = std::move(dotted)};
+    auto dots = dot_interaction(std::span<const Matrix<Number>>(dotted), lead.rows);
+    return {.x = joined({lead, std::move(dots)}), .dotted = std::move(dotted)};
   }
   if (spec.kind == DenseKind::dcnv2) {
-    auto crossed = cross(cross_layers, joined(with_lead(lead, vectors)));
+    auto crossed = cross(cross_layers, joined(with_lead(lead, vectors)), products);
     return {.x = crossed.x.back(), .crossed = std::move(crossed)};
   }
   return {.x = joined({average_neighbours(joined(vectors), spec.stride), lead})};
@@ -295,12 +299,13 @@ InteractionGradients<Number> dot_gradients(const DenseSpec& spec, const Interact
 template <class Number>
 InteractionGradients<Number> interact_backward(const DenseSpec& spec, std::span<const Matrix<Number>> cross_layers,
                                                const Interacted<Number>& kept, const Matrix<Number>& gradient,
-                                               std::span<Matrix<Number>> layer_gradients) {
+                                               std::span<Matrix<Number>> layer_gradients,
+                                               const Products& products = {}) {
   if (spec.kind == DenseKind::dlrm) return dot_gradients(spec, kept, gradient);
   if (spec.kind == DenseKind::dcnv2) {
     std::vector<std::int64_t> widths{spec.lead_width()};
     widths.insert(widths.end(), spec.widths.begin(), spec.widths.end());
-    auto vectors = split(cross_backward(cross_layers, kept.crossed, gradient, layer_gradients), widths);
+    auto vectors = split(cross_backward(cross_layers, kept.crossed, gradient, layer_gradients, products), widths);
     Matrix<Number> lead = std::move(vectors.front());
     vectors.erase(vectors.begin());
     return {std::move(lead), std::move(vectors)};

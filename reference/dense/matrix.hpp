@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "reference/dense/dense_math.hpp"
 
 namespace shardmark::reference {
 
@@ -68,6 +71,42 @@ Matrix<Number> product_transposed(const Matrix<Number>& a, const Matrix<Number>&
 template <class Number>
 Matrix<Number> product(const Matrix<Number>& a, const Matrix<Number>& b) {
   return product_transposed(a, transposed(b));
+}
+
+/// Returns the result of a product in TF32, which adds up in fp32. alike: so many samples share the error that all
+/// terms have to the same side. Numbers other than double and float have their own overload, as of as_tf32().
+template <std::floating_point Number>
+Number made_in_tf32(Number y, std::int64_t /*alike*/) {
+  return y;
+}
+
+template <class Number>
+Matrix<Number> read_in_tf32(Matrix<Number> x) {
+  for (Number& value : x.values) value = as_tf32(value);
+  return x;
+}
+template <class Number>
+Matrix<Number> made_in_tf32(Matrix<Number> y, std::int64_t alike) {
+  for (Number& value : y.values) value = made_in_tf32(value, alike);
+  return y;
+}
+
+/// Returns x W^T, or x W, where samples share the weights W, which are given as products read them: x [samples, k], W
+/// [n, k], or [k, n].
+template <class Number>
+Matrix<Number> times_transposed(const Matrix<Number>& x, const Matrix<Number>& weight, const Products& products) {
+  if (products.math == DenseMath::fp32) return product_transposed(x, weight);
+  return made_in_tf32(product_transposed(read_in_tf32(x), weight), products.global_batch);
+}
+template <class Number>
+Matrix<Number> times_weights(const Matrix<Number>& x, const Matrix<Number>& weight, const Products& products) {
+  return times_transposed(x, transposed(weight), products);
+}
+/// Returns dy^T x, a sum over samples: dy [samples, m], x [samples, n].
+template <class Number>
+Matrix<Number> summed_products(const Matrix<Number>& gradient, const Matrix<Number>& x, const Products& products) {
+  if (products.math == DenseMath::fp32) return product(transposed(gradient), x);
+  return made_in_tf32(product(transposed(read_in_tf32(gradient)), read_in_tf32(x)), 1);
 }
 
 /// Returns the sums over the rows: [columns, 1].

@@ -27,6 +27,12 @@ namespace shardmark::reference {
 ///   |z| above 2^24 no bound of a logit's gradient: fp32 has no fraction there, and a training that got so far
 ///                  diverges. Its weights are products of ever more of those before, whose errors, all of one
 ///                  origin, add up
+///   TF32           of products, whose operands lose up to u_t = 2^-10 of themselves: u_t |x| / 2 of each operand,
+///   which
+///                  differ in size, and u_t |result| / 4 of what all lose to the same side (`confidence` of it is the
+///                  whole 2 u_t that two operands can). The latter is alike in all samples; so is what a weight or a
+///                  row loses, which comes with it (as_shared_operand). At most 8 sqrt(batch) 2^-11 of the gradient of
+///                  a weight is therefore uncertain by each weight that it depends on.
 /// bound() is `confidence` of them. Within a sample, errors of one origin, a ReLU that changed sign above all, reach
 /// many values; they count as independent there too, which holds for initial weights rather than for trained ones.
 ///
@@ -36,6 +42,7 @@ namespace shardmark::reference {
 /// share: the squares of it add up to those of a sum over samples.
 struct Uncertain {
   static constexpr double confidence = 8.0;
+  static constexpr double of_tf32_operand = 0x1p-11, of_tf32_result = 0x1p-12;  ///< of their values
   static constexpr double flushed = 0x1p-126, largest = 0x1p126, largest_logit = 0x1p24;
 
   double value = 0.0;
@@ -83,6 +90,20 @@ struct Uncertain {
                   std::sqrt(square_of_product(a, b, &Uncertain::in_sums)));
   }
 };
+
+/// Returns the number as a product in TF32 reads it, of one sample; and one that so many samples share.
+inline Uncertain as_tf32(const Uncertain& x) {
+  const double lost = Uncertain::of_tf32_operand * x.value;
+  return {x.value, std::hypot(x.error, lost), std::hypot(x.in_sums, lost)};
+}
+inline Uncertain as_shared_operand(const Uncertain& x, double samples) {
+  const double lost = Uncertain::of_tf32_operand * x.value;
+  return {x.value, std::hypot(x.error, lost), std::hypot(x.in_sums, std::sqrt(samples) * lost)};
+}
+inline Uncertain made_in_tf32(const Uncertain& y, std::int64_t alike) {
+  const double lost = Uncertain::of_tf32_result * y.value;
+  return {y.value, std::hypot(y.error, lost), std::hypot(y.in_sums, std::sqrt(static_cast<double>(alike)) * lost)};
+}
 
 inline Uncertain sum_of_products(std::span<const Uncertain> a, std::span<const Uncertain> b) {
   BoundedSum sum;

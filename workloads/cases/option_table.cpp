@@ -267,6 +267,7 @@ std::vector<Option> table() {
                 &DenseOptions::kind),
       option_of(dense, "dense_optimizer", "how the weights of layers are updated", &DenseOptions::optimizer),
       option_of(dense, "dense_learning_rate", "learning rate of the weights of layers", &DenseOptions::learning_rate),
+      option_of(dense, "dense_math", "how the products of layers are computed", &Case::dense_math),
 
       option_of(data, "data", "samples from Criteo TSV (.gz, .zst) or from what `shardmark data convert` made",
                 &DataOptions::file),
@@ -295,7 +296,7 @@ std::vector<Option> table() {
       option_of(
           schedule, "train",
           "steps that each case takes anew for its loss and AUC, from its first weights on and each on new samples; "
-          "auto: 128 where rows before layers may be stale, else 32 of the first case",
+          "auto: 128 where rows before layers may be stale, else 32 of the first case of each dense_math",
           &RunOptions::trained_steps, {.word = "auto"}),
       folder("save", "save checkpoints of the steps of --train, of the latest and the one before", &RunOptions::save),
       option_of(schedule, "save_every", "steps from one checkpoint to the next; end: after the last step alone",

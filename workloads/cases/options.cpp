@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "comm/device_memory.hpp"
 #include "datasets/cores_file.hpp"
 #include "datasets/sample_source.hpp"
 #include "reference/dense/dense_step.hpp"
@@ -131,6 +132,7 @@ void set_options(RunOptions& run, std::vector<Case>& cases, const std::vector<Gi
   require_use(run, cases, given);
   check_nested_ids(run);
   check_dense_options(run);
+  check_dense_math(cases);
   check_optimizers(run);
   if (std::ranges::any_of(cases, [](const Case& config) { return config.async != Async{}; }))
     cases = without_unused_async(std::move(cases));
@@ -297,6 +299,15 @@ void check_optimizer(const std::string& whose, const Optimizer& optimizer) {
 }
 
 }  // namespace
+
+void check_dense_math(const std::vector<Case>& cases) {
+  const bool on_gpus = comm::built_for_gpus();
+  for (const Case& config : cases)
+    if (config.dense_math == DenseMath::tf32 && !on_gpus)
+      throw InputError(
+          "--dense-math tf32: this build computes on processors, which multiply in fp32; use a build for GPUs, such as "
+          "that of preset cuda");
+}
 
 void check_optimizers(const RunOptions& run) {
   for (const Table& table : run.workload.tables) check_optimizer("table " + table.name, table.optimizer);

@@ -142,6 +142,9 @@ void check_nested_ids(const RunOptions& run);
 /// Throws InputError where the workload has no such dense model, or one that cannot be as the options select it.
 void check_dense_options(const RunOptions& run);
 
+/// Throws InputError where a case multiplies as this build cannot.
+void check_dense_math(const std::vector<Case>& cases);
+
 /// Throws InputError where an optimizer has numbers that its formula cannot take.
 void check_optimizers(const RunOptions& run);
 

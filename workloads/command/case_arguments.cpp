@@ -182,9 +182,9 @@ void define_run(CLI::App& app) {
 
 void define_compare(CLI::App& app) {
   app.footer(
-      "Options of how data move, and --storage, take several values, separated by commas, or all. Plans that split no "
-      "rows are measured with the first transfer. A plan that one of several storages cannot do is measured with the "
-      "others.");
+      "Options of how data move, --storage and --dense-math take several values, separated by commas, or all. Plans "
+      "that split no rows are measured with the first transfer. A plan that one of several storages cannot do is "
+      "measured with the others.");
   app.add_option("--plan", define(app, true)->plans,
                  "planners, with settings as NAME:SETTING=VALUE:..., or plan files, separated by commas; all: of every "
                  "planner that can place the tables, plans alike once (default: the workload's)")

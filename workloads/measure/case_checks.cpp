@@ -28,7 +28,8 @@ bool CaseChecks::share_reference(std::size_t one, std::size_t other) const {
   const Case &a = job_.cases[one].config, &b = job_.cases[other].config;
   if (follows_case(job_.options, a.async) || follows_case(job_.options, b.async)) return one == other;
   const auto tables_of = [&](std::size_t c) { return std::span(job_.planned(c).options.workload.tables); };
-  return a.movement.wire == b.movement.wire && a.storage == b.storage && a.async.most_stale() == b.async.most_stale() &&
+  return a.movement.wire == b.movement.wire && a.dense_math == b.dense_math && a.storage == b.storage &&
+         a.async.most_stale() == b.async.most_stale() &&
          std::ranges::equal(tables_of(one), tables_of(other), {}, &Table::storage, &Table::storage);
 }
 
@@ -58,8 +59,7 @@ void CaseChecks::check(const std::vector<std::size_t>& cases, std::int64_t steps
     hooks_.status("computing the reference");
     const double begin = now();
     Expectation expectation = comm::agree(job_.comm, [&] {
-      const Case& config = job_.cases[first].config;
-      return Expectation(job_.comm, job_.planned(first).options, batches_, config.movement.wire, steps, config.async);
+      return Expectation(job_.comm, job_.planned(first).options, batches_, job_.cases[first].config, steps);
     });
     reference_seconds_ += now() - begin;
     std::optional<std::map<std::string, std::int64_t>> unjudged;  // the same for all that share the reference

@@ -146,6 +146,7 @@ results::CaseRecord case_record(const Job& job, std::size_t number, const CaseSt
     record.details["replaced_ids"] = replaced;
   }
   record.details["huge_page_share"] = rounded(timings.huge_page_share);
+  if (timings.gpu_bytes > 0) record.details["gpu_bytes_max"] = timings.gpu_bytes;
   if (timings.rows.read > 0) {
     if (!timings.picked_dedup.empty()) record.details["dedup_picked"] = timings.picked_dedup;
     record.details["ids_per_row"] = ratio(timings.rows.ids, timings.rows.requested);

@@ -140,7 +140,7 @@ bool follows_case(const RunOptions& options, const Async& async) {
 }
 
 Expectation::Expectation(const comm::Communicator& comm, const RunOptions& options, BatchSource& batches,
-                         WireTypes wire, std::optional<std::int64_t> steps, const Async& async)
+                         WireTypes wire, std::optional<std::int64_t> steps, const Async& async, DenseMath math)
     : comm_(comm),
       options_(options),
       batches_(batches),
@@ -151,7 +151,7 @@ Expectation::Expectation(const comm::Communicator& comm, const RunOptions& optio
       oracle_(options.workload.tables, options.workload.features, options.row_values(), options.gradients(), wire),
       outputs_(static_cast<std::size_t>(steps.value_or(options.checked_steps))) {
   taken_.resize(outputs_.size());
-  if (options.dense.kind != DenseKind::none) dense_ = std::make_unique<ExpectedDense>(comm, options, wire);
+  if (options.dense.kind != DenseKind::none) dense_ = std::make_unique<ExpectedDense>(comm, options, wire, math);
   while (!follows() && step_ < this->steps()) follow(step_, 0);
 }
 

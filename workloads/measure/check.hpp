@@ -27,10 +27,14 @@ class Expectation {
   /// Runs `steps` whole steps serially (default: options.checked_steps), and keeps the outputs of this rank's samples.
   /// The bounds are those of cases whose rows travel in these types. most_stale: outputs are kept of tables that lack
   /// the updates of up to async.most_stale() steps, which pipelines may look up. Where a step depends on how those
-  /// before it were taken (follows_case), none is run until follow() is called. Collective; comm, options and batches
-  /// must outlive the object.
+  /// before it were taken (follows_case), none is run until follow() is called. math: of the dense model. Collective;
+  /// comm, options and batches must outlive the object.
   Expectation(const comm::Communicator& comm, const RunOptions& options, BatchSource& batches, WireTypes wire = {},
-              std::optional<std::int64_t> steps = {}, const Async& async = {});
+              std::optional<std::int64_t> steps = {}, const Async& async = {}, DenseMath math = DenseMath::fp32);
+  /// Takes the wire, the pipeline and the math of a case.
+  Expectation(const comm::Communicator& comm, const RunOptions& options, BatchSource& batches, const Case& config,
+              std::optional<std::int64_t> steps = {})
+      : Expectation(comm, options, batches, config.movement.wire, steps, config.async, config.dense_math) {}
 
   bool follows() const { return follows_; }
   /// Runs the next step, that of batch number `batch`, whose rows lack `stale` updates. Collective.

@@ -82,6 +82,10 @@ void look_at_memory(const comm::Communicator& comm, Flight& flight, Timings& tim
   const ShardedTables& tables = flight.embedding().tables();
   timings.phase_bytes[index_of(Phase::lookup)] = comm::all_reduce(comm, flight.lookup_bytes(), comm::Reduce::max);
   timings.huge_page_share = comm::all_reduce(comm, tables.huge_page_share(), comm::Reduce::min);
+  if (comm::built_for_gpus()) {
+    const comm::GpuMemory gpu = comm::gpu_memory(comm);
+    timings.gpu_bytes = comm::all_reduce(comm, gpu.total - gpu.free, comm::Reduce::max);
+  }
   timings.reports = empty_reports(tables.tables());
   report_step(comm, flight, timings.reports);
 }

@@ -54,6 +54,7 @@ struct Timings {
   std::vector<double> communication_ms, exposed_ms;  ///< of the rank that waits longest
   std::int64_t sent_bytes = 0, payload_bytes = 0;    ///< with and without what is forwarded for others
   double huge_page_share = 0.0;                      ///< of the rows, on the rank with the least
+  std::int64_t gpu_bytes = 0;                        ///< taken of the fullest GPU, by whomever; 0 without GPUs
   RowCounts rows;                                    ///< of the last step, over all ranks, where rows travel one by one
   std::vector<double> read_ms;                       ///< of steps that read their batch, of the slowest rank
   std::vector<StorageReport> reports;                ///< of the first step; what is counted: of all

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/agree.hpp"
 
@@ -13,7 +14,9 @@ std::int64_t steps_to_train(const Job& job, std::size_t number) {
   if (!job.options.trains()) return 0;
   const bool stale =
       std::ranges::any_of(job.cases, [](const PlannedCase& each) { return each.config.async.most_stale() > 0; });
-  const std::int64_t in_time = number == 0 ? RunOptions::trained_in_time : 0;
+  const auto math_of = [](const PlannedCase& each) { return each.config.dense_math; };
+  const auto first = std::ranges::find(job.cases, math_of(job.cases[number]), math_of) - job.cases.begin();
+  const std::int64_t in_time = std::cmp_equal(number, first) ? RunOptions::trained_in_time : 0;
   return job.options.trained_steps.value_or(stale ? RunOptions::trained_with_stale_rows : in_time);
 }
 

@@ -76,9 +76,8 @@ class CheckedCase {
   /// Checks the case as a measurement checks one before it times it.
   void run() {
     const Case& config = setup_.config();
-    Expectation expectation = comm::agree(comm_, [&] {
-      return Expectation(comm_, options_, batches_, config.movement.wire, options_.checked_steps, config.async);
-    });
+    Expectation expectation =
+        comm::agree(comm_, [&] { return Expectation(comm_, options_, batches_, config, options_.checked_steps); });
     prepared_.hold(0);
     ReadyCase& ready = prepared_.ready(0);
     const RowValues initial = options_.row_values();

@@ -70,6 +70,7 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
       decided_(decided),
       fault_(fault),
       wire_(config.movement.wire, placement::id_type(config.movement.wire_ids, plan, tables.tables())),
+      reduction_(reduction_in_effect(comm, config_)),
       group_of_table_(placement::group_of_tables(config.groups, plan, tables.tables(), tables.features())),
       progress_(progress_of(comm, placement::count_groups(group_of_table_))) {
   const std::int64_t count = placement::count_groups(group_of_table_);
@@ -93,7 +94,7 @@ Embedding::Embedding(const comm::Communicator& comm, ShardedTables& tables, cons
                                                     .dedup = decided_.dedup,
                                                     .gathered = decided_.by_rows,
                                                     .exchange = make_exchange(comm_, config_),
-                                                    .reduction = reduction_in_effect(comm_, config_)}));
+                                                    .reduction = reduction_}));
     complete(*groups_.back());
   }
 }

@@ -50,7 +50,13 @@ class Embedding {
   /// Returns the group whose features read a table.
   std::int64_t group_of_table(std::int64_t table) const { return group_of_table_[table]; }
 
+  /// Returns the reduction of the exchange in effect (ExchangeChoice); empty: MPI's.
+  std::string_view reduction() const { return reduction_; }
+  /// Returns whether exchanges follow the stream of the kernels.
+  bool follows_kernels() const { return group(0).exchange->follows(); }
+
   const comm::Communicator& comm() const { return comm_; }
+  const Case& config() const { return config_; }
   comm::ProgressThread& progress() { return progress_; }
   ShardedTables& tables() { return tables_; }
   Fault fault() const { return fault_; }
@@ -71,6 +77,7 @@ class Embedding {
   placement::Decisions decided_;
   Fault fault_;
   Wire wire_;
+  std::string_view reduction_;
   std::vector<std::int64_t> group_of_table_;
   std::vector<std::unique_ptr<Group>> groups_;
   comm::ProgressThread progress_;  ///< its thread ends before what it uses

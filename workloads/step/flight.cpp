@@ -20,6 +20,16 @@ kernels::ShardList<Execution, kernels::GradientShard> gradient_shards_of(const G
   return kernels::shard_list(Execution(), shards);
 }
 
+/// Returns what sums the gradients of replicated tables where the exchange is NCCL's; null without such tables.
+/// Collective.
+std::unique_ptr<comm::Nccl> nccl_of_replicas(const Group& group) {
+  if (host_reaches_arrays || group.comm.size() == 1 || group.reduction != "nccl" || group.layout.replicas.empty())
+    return nullptr;
+  auto nccl = std::make_unique<comm::Nccl>(group.comm);
+  if (group.exchange->follows()) nccl->follow(kernel_stream());
+  return nccl;
+}
+
 }  // namespace
 
 GroupFlight::GroupFlight(const Group& of)
@@ -31,7 +41,7 @@ GroupFlight::GroupFlight(const Group& of)
                           of.own_stays, of.reduction},
                          at_home)),
       rows(of.comm, exchange, of.wire, of.tables, of.layout, of.modes, of.dedup),
-      replicated(of.comm, of.progress, of.tables, of.layout, of.gathered, sent),
+      replicated(of.comm, of.progress, of.tables, of.layout, of.gathered, sent, nccl_of_replicas(of)),
       ids(of.comm, of.progress, exchange, of.layout, of.tables, of.modes, of.wire.ids()),
       layout(of.tables, of.layout, rows, replicated),
       brought(of.tables, of.layout, of.exchanged_shards, of.exchanged_keys),

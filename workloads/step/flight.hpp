@@ -111,6 +111,7 @@ class Flight {
   explicit Flight(Embedding& embedding);
 
   Embedding& embedding() { return embedding_; }
+  const Embedding& embedding() const { return embedding_; }
 
   /// Calls body(group's part, its number, clock) for every group, from phase `first` to `last`; groups take turns while
   /// others communicate (comm's ProgressThread). Collective.

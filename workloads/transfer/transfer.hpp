@@ -48,9 +48,9 @@ struct TransferContext {
 };
 
 /// Runs a reduction, or starts it and waits where it follows the kernels' stream; a reduction that does not reads what
-/// kernels have written. reduce: calls the operation of `reduction`.
-template <class Reduce>
-void run_reduction(comm::Reduction& reduction, comm::ProgressThread& progress, Reduce reduce) {
+/// kernels have written. reduction: a comm::Reduction, or a comm::Nccl. reduce: calls its operation.
+template <class Reduction, class Reduce>
+void run_reduction(Reduction& reduction, comm::ProgressThread& progress, Reduce reduce) {
   if (reduction.follows()) {
     reduce();
     progress.run([] {});

@@ -27,6 +27,8 @@ inline AnyOrder sum_of_products(std::span<const AnyOrder> a, std::span<const Any
   for (std::size_t i = a.size(); i-- > 0;) lanes[i % 4] = std::fma(a[i].value, b[i].value, lanes[i % 4]);
   return {double{(lanes[0] + lanes[2]) + (lanes[1] + lanes[3])}};
 }
+inline AnyOrder as_tf32(const AnyOrder& x) { return {double{as_tf32(x.value)}}; }
+inline AnyOrder made_in_tf32(const AnyOrder& y, std::int64_t) { return y; }
 inline AnyOrder relu(const AnyOrder& z) { return {double{relu(z.value)}}; }
 inline AnyOrder relu_backward(const AnyOrder& y, const AnyOrder& g) {
   return {double{relu_backward(y.value, g.value)}};

@@ -150,6 +150,49 @@ TEST(Uncertain, FloatsInAnyOrderAreWithinTheBounds) {
   }
 }
 
+/// Returns the weights as products in TF32 read them; biases as they are.
+template <class Number, class Read>
+DenseParameters<Number> read_by_products(const DenseSpec& spec, const DenseParameters<float>& parameters,
+                                         const Read& read) {
+  auto all = converted<Number>(parameters);
+  const auto blocks = dense_blocks(spec);
+  for (std::size_t b = 0; b < all.size(); ++b)
+    if (!blocks[b].name.ends_with(".bias"))
+      for (Number& weight : all[b].values) weight = read(weight);
+  return all;
+}
+
+/// All operands are cut to 10 bits, as an H100 does, which is the most that they can lose, and to the same side.
+TEST(Uncertain, ProductsInTf32AreWithinTheirBoundsAndOutsideThoseOfFp32) {
+  constexpr std::int64_t samples = 64;
+  for (const auto& [name, spec] : small_models) {
+    Distance distance, of_fp32;
+    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+      std::mt19937 random(seed);
+      const auto parameters = initial_dense(spec, seed);
+      const auto input = random_input(spec, samples, random);
+      const auto found = dense_pass(spec, read_by_products<float>(spec, parameters, [](float w) { return as_tf32(w); }),
+                                    converted<float>(input), samples, DenseMath::tf32);
+      const auto shared = [](const Uncertain& w) { return as_shared_operand(w, double{samples}); };
+      const auto uncertain = converted<Uncertain>(input);
+      distance.see(
+          dense_pass(spec, read_by_products<Uncertain>(spec, parameters, shared), uncertain, samples, DenseMath::tf32),
+          found);
+      of_fp32.see(dense_pass(spec, converted<Uncertain>(parameters), uncertain, samples), found);
+    }
+    EXPECT_LT(distance.farthest, Uncertain::confidence) << name;
+    EXPECT_GT(of_fp32.farthest, 100 * Uncertain::confidence) << name;
+    EXPECT_LT(distance.median(), 1e-2) << name;
+    RecordProperty(std::string(name), std::to_string(distance.farthest) + " " + std::to_string(distance.median()));
+  }
+}
+
+TEST(Uncertain, TensOfBitsAreWhatTf32Reads) {
+  EXPECT_EQ(as_tf32(1.0F + 0x1p-10F), 1.0F + 0x1p-10F);
+  EXPECT_EQ(as_tf32(-1.0F - 0x1.ffcp-10F), -1.0F - 0x1p-10F);
+  EXPECT_EQ(as_tf32(0x1.8p-126F), 0x1.8p-126F);
+}
+
 /// A row that is off by as much for all samples moves the gradients of weights as no independent errors would.
 TEST(Uncertain, SamplesThatShareARowShareItsError) {
   constexpr std::int64_t samples = 512;

@@ -24,6 +24,9 @@ TEST(DenseOptions, LayersAreToldWhereTheyAreTrained) {
   EXPECT_EQ(changed_options(run, {}), (std::vector<std::string>{"dense", "dense_optimizer", "dense_learning_rate"}));
   const RunOptions exact = with({"dense=exact"});
   EXPECT_FALSE(case_options(exact, {}, plan_of_two(exact)).contains("dense_optimizer"));
+  const Case tf32{.dense_math = DenseMath::tf32};
+  EXPECT_EQ(case_options(run, tf32, plan_of_two(run)).at("dense_math"), "tf32");
+  EXPECT_EQ(tf32.name(), "auto mpi_alltoallv, dense_math tf32");
   const auto refusal = [](const std::vector<std::string>& settings) -> std::string {
     try {
       with(settings);
@@ -34,6 +37,11 @@ TEST(DenseOptions, LayersAreToldWhereTheyAreTrained) {
   };
   EXPECT_EQ(refusal({"dense_optimizer=adam"}),
             "--set dense_optimizer=adam: no layers are trained; use --dense mlp, dlrm or dcnv2");
+  EXPECT_EQ(refusal({"dense_math=fp32"}),
+            "--set dense_math=fp32: no layers are trained; use --dense mlp, dlrm or dcnv2");
+  EXPECT_EQ(refusal({"dense=mlp", "dense_math=tf32"}),
+            "--dense-math tf32: this build computes on processors, which multiply in fp32; use a build for GPUs, such "
+            "as that of preset cuda");
   EXPECT_EQ(refusal({"dense=dlrm", "exact=true"}), "exact: dense model dlrm is not exact in fp32; use --dense exact");
   EXPECT_EQ(refusal({"dense=dlrm", "dim=8"}),
             "workload criteo-kaggle: dense model dlrm: dot products need vectors of one width: feature 0 gives 8, "

@@ -107,9 +107,12 @@ std::string gpu_text(const Facts& facts) {
   text += "; " + counted(facts.build.cuda ? std::ssize(facts.gpu.names) : facts.machine.gpu_devices, "GPU");
   if (!facts.gpu.names.empty()) text += fmt::format(" ({})", facts.gpu.names.front());
   if (const auto& own = facts.gpu.own)
-    text += fmt::format(" of {:.1f} GiB, at most {} MHz, driver of CUDA {}",
-                        static_cast<double>(own->memory_bytes) * 0x1p-30, own->clock_mhz, own->driver);
+    text += fmt::format(" of {:.1f} GiB ({:.1f} left), at most {} MHz, driver of CUDA {}",
+                        static_cast<double>(own->memory_bytes) * 0x1p-30, static_cast<double>(facts.gpu.free) * 0x1p-30,
+                        own->clock_mhz, own->driver);
+  if (facts.gpu.mps) text += ", MPS runs";
   if (!facts.gpu.nccl.empty()) text += fmt::format("; NCCL {}", facts.gpu.nccl);
+  if (!facts.gpu.settings.empty()) text += fmt::format(", set: {}", fmt::join(facts.gpu.settings, ", "));
   const bool usable = facts.gpu.nccl_unusable.empty();
   return text +
          (usable ? "; exchange nccl can be used" : fmt::format("; no exchange nccl: {}", facts.gpu.nccl_unusable));

@@ -173,6 +173,27 @@ Finding gpu_peers(const Facts& facts) {
                      facts.gpu.apart.size(), first, second);
 }
 
+Finding gpu_turns(const Facts& facts) {
+  if (facts.gpu.sharers < 2 || facts.gpu.mps) return {};
+  return fmt::format("{} ranks share a GPU and take turns on it; one rank a GPU, or nvidia-cuda-mps-control -d",
+                     facts.gpu.sharers);
+}
+
+Finding gpu_memory(const Facts& facts) {
+  if (!facts.gpu.own || 10 * facts.gpu.free >= 8 * facts.gpu.own->memory_bytes) return {};
+  return fmt::format(
+      "{:.1f} of {:.1f} GiB of the GPU left: others compute there, or large tables are refused; nvidia-smi",
+      static_cast<double>(facts.gpu.free) * 0x1p-30, static_cast<double>(facts.gpu.own->memory_bytes) * 0x1p-30);
+}
+
+/// Of settings, those that keep GPUs of a node from each other's memory.
+Finding gpu_settings(const Facts& facts) {
+  for (const std::string& setting : facts.gpu.settings)
+    if (setting == "NCCL_P2P_DISABLE=1" || setting == "NCCL_P2P_LEVEL=LOC")
+      return fmt::format("GPUs exchange by way of the host, as {}; unset it", setting);
+  return {};
+}
+
 Finding memory(const Facts& facts) {
   const auto& machine = facts.machine;
   if (machine.memory == 0 || 2 * machine.memory_available >= machine.memory) return {};
@@ -202,6 +223,9 @@ constexpr std::array all_rules{
     FindingRule{"gpu_build", gpu_build},
     FindingRule{"gpu_ranks", gpu_ranks},
     FindingRule{"gpu_peers", gpu_peers},
+    FindingRule{"gpu_turns", gpu_turns},
+    FindingRule{"gpu_memory", gpu_memory},
+    FindingRule{"gpu_settings", gpu_settings},
     FindingRule{"memory", memory},
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -102,12 +104,38 @@ MachineFacts machine_facts() {
   return facts;
 }
 
+namespace {
+
+/// Where the service of CUDA has its pipes that lets several processes compute on a GPU at a time.
+bool mps_runs() {
+  const char* folder = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  std::error_code error;
+  return fs::exists(fs::path(folder != nullptr ? folder : "/tmp/nvidia-mps") / "control", error);
+}
+
+std::vector<std::string> nccl_settings() {
+  std::vector<std::string> settings;
+  for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE",
+                           "NCCL_SOCKET_IFNAME", "NCCL_ALGO", "NCCL_NVLS_ENABLE"})
+    if (const char* value = std::getenv(name)) settings.push_back(fmt::format("{}={}", name, value));
+  return settings;
+}
+
+}  // namespace
+
 GpuFacts gpu_facts(const comm::Communicator& world) {
-  return {.names = comm::gpu_names(),
-          .nccl = comm::nccl_version(),
-          .nccl_unusable = comm::Nccl::unusable(world),
-          .apart = comm::agree(world, comm::gpus_apart),
-          .own = comm::agree(world, [&] { return comm::describe_gpu(world); })};
+  GpuFacts facts{.names = comm::gpu_names(),
+                 .nccl = comm::nccl_version(),
+                 .nccl_unusable = comm::Nccl::unusable(world),
+                 .apart = comm::agree(world, comm::gpus_apart),
+                 .own = comm::agree(world, [&] { return comm::describe_gpu(world); }),
+                 .mps = mps_runs(),
+                 .settings = nccl_settings()};
+  if (!comm::no_gpus(world).empty()) return facts;
+  const comm::GpuMemory memory = comm::gpu_memory(world);
+  facts.free = memory.free;
+  facts.sharers = memory.sharers.size();
+  return facts;
 }
 
 }  // namespace shardmark::workloads

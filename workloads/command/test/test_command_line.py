@@ -14,7 +14,7 @@ WITHOUT_MPI = {"environment": {"OPAL_PREFIX": "/nonexistent"}}  # Open MPI canno
 TABLES = ("workloads", "planners", "machines", "published", "terms", "skews", "plan-formats", "machine-formats", "results-formats", "spec-keys", "options", "transfers", "exchanges", "value-types", "wire-ids",
           "dedups", "group-balances", "replicated-gradients", "async-modes", "async-orders", "stage-pools", "storages", "poolings", "optimizers",
           "weight-decays", "core-initializers", "contraction-directions", "order-of-slice-sums", "cache-writes",
-          "admissions", "evictions", "absent-rows", "distributions", "dense-models", "id-rules",
+          "admissions", "evictions", "absent-rows", "distributions", "dense-models", "dense-maths", "id-rules",
           "malformed-lines", "readings", "bounds-checks", "faults", "save-kinds", "save-modes")
 FAULTS = ("lookup", "route", "exchange", "update", "state", "stray_row", "one_replica", "late_step")
 CASE_FIELDS = {"record", "workload", "plan", "options", "changed", "ranks", "threads", "step_ms", "samples_per_s", "phases", "imbalance",

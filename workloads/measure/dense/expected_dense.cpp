@@ -51,13 +51,13 @@ float bound_in_fp32(const Uncertain& x) {
 
 }  // namespace
 
-ExpectedDense::ExpectedDense(const comm::Communicator& comm, const RunOptions& options, WireTypes wire)
-    : comm_(comm), options_(options), wire_(wire), widths_(output_widths(options.workload)) {
+ExpectedDense::ExpectedDense(const comm::Communicator& comm, const RunOptions& options, WireTypes wire, DenseMath math)
+    : comm_(comm), options_(options), wire_(wire), math_(math), widths_(output_widths(options.workload)) {
   std::exclusive_scan(widths_.begin(), widths_.end(), std::back_inserter(first_of_), std::int64_t{0});
   const DenseKind kind = options.dense.kind;
   if (has_layers(kind))
     layers_.emplace(dense_spec_of(options.workload, kind), options.dense.optimizer_of_weights(), options.seed,
-                    options.workload.global_batch);
+                    options.workload.global_batch, math);
   for (int rank = 0; rank < comm.size(); ++rank)
     first_sample_.push_back(samples_of(options.workload.global_batch, comm.size(), rank).first);
   first_sample_.push_back(options.workload.global_batch);
@@ -80,6 +80,8 @@ ExpectedDense::Input ExpectedDense::input_of(const datasets::Samples& batch, std
                                              std::int64_t end) const {
   Input input;
   const std::int64_t samples = end - begin;
+  // dlrm multiplies vectors by kernels of its own, in fp32.
+  const bool are_operands = math_ == DenseMath::tf32 && options_.dense.kind != DenseKind::dlrm;
   for (std::size_t f = 0; f < outputs.size(); ++f) {
     const std::int64_t dim = outputs[f].dim(), bags = widths_[f] / dim;
     const Feature& feature = options_.workload.features[f];
@@ -87,12 +89,13 @@ ExpectedDense::Input ExpectedDense::input_of(const datasets::Samples& batch, std
     std::int64_t number = 0;
     reference::for_each_bag(
         batch.batch, static_cast<std::int64_t>(f), feature, first + begin, samples, [&](const reference::Bag& bag) {
-          const double shared = std::sqrt(shared_.vectors(feature.table, bag));
+          const double alike = shared_.vectors(feature.table, bag), shared = std::sqrt(alike);
           for (std::int64_t c = 0; c < dim; ++c) {
             const double error =
                 error_of_output(outputs[f].bounds(begin * bags + number)[c], static_cast<std::int64_t>(f));
-            vectors.values[number * dim + c] = {double{outputs[f].values(begin * bags + number)[c]}, error,
-                                                shared * error};
+            Uncertain& value = vectors.values[number * dim + c];
+            value = {double{outputs[f].values(begin * bags + number)[c]}, error, shared * error};
+            if (are_operands) value = reference::as_shared_operand(value, alike);
           }
           ++number;
         });
@@ -152,7 +155,7 @@ void ExpectedDense::evaluate(const datasets::Samples& batch, SampleRange own,
   });
   gradients_ = reference::DenseGradients(parameters);
   for (const auto& part : by_thread) gradients_.add(part);
-  if (layers_) gradients_.sum_in_one(own.count);
+  if (layers_) gradients_.sum_in_one(own.count, math_);
   if (options_.exact &&
       (gradients_.loss_square > 0.0 || std::ranges::any_of(own_bounds_, [](float b) { return b > 0; })))
     throw InputError(

@@ -43,9 +43,9 @@ class ExpectedDense {
   /// This is the number of samples of a rank that a thread evaluates together.
   static constexpr std::int64_t samples_at_once = 128;
 
-  /// Takes options whose dense.kind is not none. wire: of the outputs and of the gradients of the rows. Throws
-  /// InputError as make_dense_model does.
-  ExpectedDense(const comm::Communicator& comm, const RunOptions& options, WireTypes wire);
+  /// Takes options whose dense.kind is not none. wire: of the outputs and of the gradients of the rows; math: of the
+  /// products. Throws InputError as make_dense_model does.
+  ExpectedDense(const comm::Communicator& comm, const RunOptions& options, WireTypes wire, DenseMath math);
 
   /// Evaluates the next step, of the samples `own` of a global batch, whose expected outputs are given by feature.
   /// Throws InputError when samples have vectors of different widths, or sums of the exact head are not exact where
@@ -79,6 +79,7 @@ class ExpectedDense {
   const comm::Communicator& comm_;
   const RunOptions& options_;
   WireTypes wire_;
+  DenseMath math_;
   SharedErrors shared_;
   std::vector<std::int64_t> widths_, first_of_;  ///< widths of the features; widths of all before each, in a sample
   std::optional<reference::DenseOracle> layers_;

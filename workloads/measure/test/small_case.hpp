@@ -101,10 +101,12 @@ inline std::unique_ptr<ReadyCase> ready_case(const comm::Communicator& comm, Sha
       decide(comm, plan, tables.tables(), tables.features(), config.movement_in_effect(), first), fault);
 }
 
+/// What the check finds wrong. bounds: those of products that are computed so; absent: as the case does.
 inline std::int64_t wrong_values(const comm::Communicator& comm, const RunOptions& options, const placement::Plan& plan,
-                                 const Case& config) {
+                                 const Case& config, std::optional<DenseMath> bounds = {}) {
   const auto batches = make_batch_source(options, [](const std::string&) {});
-  const Expectation expectation(comm, options, *batches, config.movement.wire);
+  const Expectation expectation(comm, options, *batches, config.movement.wire, {}, {},
+                                bounds.value_or(config.dense_math));
   const auto inputs = inputs_of(comm, options, *batches);
   const auto& [described, features] = std::tie(options.workload.tables, options.workload.features);
   ShardedTables tables(plan, with_decisions(comm, described, features, inputs.front()), features, comm.rank());

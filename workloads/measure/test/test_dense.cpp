@@ -92,6 +92,26 @@ TEST(DenseStep, BucketsOfLargeModelsAreSummedWhileOthersAreComputed) {
   EXPECT_EQ(0, wrong_values(comm, options, plan, {}));
 }
 
+/// The BLAS of the emulated device cuts all operands to TF32, which bounds of fp32 find; cuBLAS does where it is
+/// faster.
+TEST(DenseStep, ProductsInTf32AreWithinTheirBounds) {
+  if (host_reaches_arrays) GTEST_SKIP() << "processors multiply in fp32";
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  for (const DenseKind kind : {DenseKind::mlp, DenseKind::dlrm, DenseKind::dcnv2})
+    for (const OptimizerKind weights : {OptimizerKind::sgd, OptimizerKind::adagrad, OptimizerKind::adam}) {
+      SCOPED_TRACE(fmt::format("{} {}", name_of(kind), name_of(weights)));
+      RunOptions options = dense_case(kind, Pooling::mean, OptimizerKind::adagrad);
+      if (weights == OptimizerKind::adagrad) options.workload.dense->top_mlp = {512, 256, 1};
+      options.dense.optimizer = weights;
+      const placement::Plan plan = plan_of("row_wise", options, comm.size());
+      const Case tf32{.dense_math = DenseMath::tf32};
+      EXPECT_EQ(0, wrong_values(comm, options, plan, tf32));
+#ifdef SHARDMARK_EMULATED_DEVICE
+      EXPECT_GT(wrong_values(comm, options, plan, tf32, DenseMath::fp32), 0);
+#endif
+    }
+}
+
 /// A model that does something wrong with what another one does.
 class SpoiledModel : public DenseModel {
  public:

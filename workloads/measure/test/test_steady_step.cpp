@@ -145,9 +145,10 @@ TEST_F(SteadySteps, OfDenseModelsAllocateNothing) {
 using Counts = kernels::emulated::Device::Counts;
 
 /// What a step of dense partials makes the device do.
-Counts counts_of_a_step(const comm::Communicator& comm, const RunOptions& options, std::string_view planner) {
+Counts counts_of_a_step(const comm::Communicator& comm, const RunOptions& options, std::string_view planner,
+                        const comm::NamedExchange& exchange = comm::default_exchange()) {
   return in_steady_steps(comm, options, plan_of(planner, options, comm.size()),
-                         {.movement = {.transfer = placement::RowTransfer::dense_partials}},
+                         {.movement = {.transfer = placement::RowTransfer::dense_partials}, .exchange = exchange},
                          [](const std::vector<StepInput>& inputs, Flight& flight, DenseModel& dense) -> Counts {
                            const Counts before = kernels::emulated::Device::get().counts();
                            training_step(flight, inputs.front(), dense);
@@ -175,20 +176,58 @@ TEST_F(SteadySteps, LaunchAndWaitNoMoreThanTheyDid) {
   }
 }
 
-/// Behind a dense model the host waits for nothing but what travels to other ranks: a bucket of gradients.
+/// What the model behind the embeddings adds to a step of tables by rank.
+Counts counts_of_dense_model(const comm::Communicator& comm, RunOptions options, const comm::NamedExchange& exchange) {
+  options.batches = options.checked_steps = 1;  // the lists of its pooled embeddings stay the same
+  const Counts with = counts_of_a_step(comm, options, "table_wise", exchange);
+  options.dense.kind = DenseKind::none;
+  const Counts without = counts_of_a_step(comm, options, "table_wise", exchange);
+  return {with.launches - without.launches, with.copies_to_host - without.copies_to_host, with.waits - without.waits,
+          with.allocations};
+}
+
+/// dense_case(dlrm) with so many buckets of gradients.
+RunOptions buckets_of_gradients(std::int64_t buckets) {
+  RunOptions options = dense_case(DenseKind::dlrm, Pooling::sum);
+  if (buckets > 1) options.workload.dense->top_mlp = {600, 500, 400, 1};
+  return options;
+}
+
+/// NCCL sums the gradients of weights behind the kernels that compute them.
 TEST_F(SteadySteps, WaitForNoDenseModel) {
-  for (const DenseKind kind : {DenseKind::mlp, DenseKind::dlrm, DenseKind::dcnv2}) {
-    SCOPED_TRACE(name_of(kind));
-    RunOptions options = dense_case(kind, Pooling::sum);
-    options.batches = options.checked_steps = 1;  // the lists of its pooled embeddings stay the same
-    const Counts with = counts_of_a_step(comm_, options, "table_wise");
-    options.dense.kind = DenseKind::none;
-    const Counts without = counts_of_a_step(comm_, options, "table_wise");
-    const std::int64_t buckets = comm_.size() > 1 ? 1 : 0;
-    EXPECT_EQ(with.copies_to_host - without.copies_to_host, buckets);
-    EXPECT_EQ(with.waits - without.waits, 2 * buckets);
-    EXPECT_EQ(with.allocations, 0);
+  std::vector<RunOptions> models{buckets_of_gradients(2)};
+  for (const DenseKind kind : {DenseKind::mlp, DenseKind::dlrm, DenseKind::dcnv2})
+    models.push_back(dense_case(kind, Pooling::sum));
+  for (const RunOptions& options : models) {
+    SCOPED_TRACE(name_of(options.dense.kind));
+    const Counts counts = counts_of_dense_model(comm_, options, comm::default_exchange());
+    EXPECT_EQ(counts.copies_to_host, 0);
+    EXPECT_EQ(counts.waits, 0);
+    EXPECT_EQ(counts.allocations, 0);
   }
+}
+
+/// MPI sums each bucket in memory of the host.
+TEST_F(SteadySteps, WaitForGradientsThatMpiSums) {
+  for (const std::int64_t buckets : {1, 2}) {
+    SCOPED_TRACE(buckets);
+    const std::int64_t sums = comm_.size() > 1 ? buckets : 0;
+    const Counts counts =
+        counts_of_dense_model(comm_, buckets_of_gradients(buckets), comm::exchange_named("host_staged"));
+    EXPECT_EQ(counts.copies_to_host, sums);
+    EXPECT_EQ(counts.waits, 2 * sums);
+    EXPECT_EQ(counts.allocations, 0);
+  }
+}
+
+/// The gradients of tables that all ranks have are summed where they lie, and on one rank not at all.
+TEST_F(SteadySteps, WaitForNoSumsOfReplicatedTables) {
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  const Counts by_nccl = counts_of_a_step(comm_, options, "data_parallel"),
+               by_mpi = counts_of_a_step(comm_, options, "data_parallel", comm::exchange_named("host_staged"));
+  const std::int64_t sums = comm_.size() > 1 ? 1 : 0;
+  EXPECT_LE(by_nccl.copies_to_host, by_mpi.copies_to_host - sums);
+  EXPECT_LE(by_nccl.waits, by_mpi.waits - 2 * sums);
 }
 #endif
 

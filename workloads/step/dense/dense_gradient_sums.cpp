@@ -25,6 +25,27 @@ std::vector<std::int64_t> even_shares(std::size_t values, int ranks) {
 
 SummedGradients::SummedGradients(const comm::Communicator& comm) : comm_(comm), progress_(progress_of_sums(comm)) {}
 
+comm::Nccl* SummedGradients::nccl_of(const Embedding& embedding) {
+  if (host_reaches_arrays || comm_.size() == 1 || embedding.reduction() != "nccl") return nullptr;
+  const bool follows = embedding.follows_kernels();
+  auto& nccl = nccl_[follows ? 1 : 0];
+  if (!nccl) {
+    nccl = std::make_unique<comm::Nccl>(comm_);
+    if (follows) nccl->follow(kernel_stream());
+  }
+  return nccl.get();
+}
+
+/// Counts what must be sent at least: every other rank's share, and the rank's own share to every other rank.
+void SummedGradients::sum(comm::Nccl& nccl, const DeviceArray<float>& values, PhaseCosts& costs) const {
+  nccl.all_reduce({values.data(), values.extent(0)});
+  const auto all = static_cast<std::int64_t>(values.extent(0)), ranks = std::int64_t{comm_.size()};
+  const std::int64_t own = even_shares(values.extent(0), comm_.size())[comm_.rank()];
+  const std::int64_t bytes = (all - own + (ranks - 1) * own) * static_cast<std::int64_t>(sizeof(float));
+  costs.bytes[index_of(Phase::dense)] += bytes;
+  costs.payload[index_of(Phase::dense)] += bytes;
+}
+
 void SummedGradients::sum(Bucket& bucket, std::span<float> values, PhaseCosts& costs) {
   if (!bucket.reduction) bucket.reduction = std::make_unique<comm::LibraryReduction>(comm_);
   if (bucket.size != values.size()) {

@@ -67,11 +67,13 @@ ConstDeviceArray<float> LayeredModel::run(const StepInput& input, const Flight& 
                                   .numerical = {input.numerical.data(), vectors_.samples, numerical},
                                   .labels = input.labels.data(),
                                   .vector_gradients = vectors_.gradients};
+  layers_.set_math(outputs.embedding().config().dense_math);
   layers_.forward(batch);
   ++steps_;
   next_stage_ = 0;
   sums_.run(
-      costs, [&] { return fill_bucket(batch); }, [&](const DeviceArray<float>& sums) { update(sums); });
+      outputs.embedding(), costs, [&] { return fill_bucket(batch); },
+      [&](const DeviceArray<float>& sums) { update(sums); });
   return vectors_.written();
 }
 

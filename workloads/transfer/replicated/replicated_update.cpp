@@ -9,6 +9,7 @@
 #include "comm/placement/traffic/replicated_gradients.hpp"
 #include "kernels/route/bag_lengths.hpp"
 #include "reference/error.hpp"
+#include "workloads/transfer/transfer.hpp"
 
 namespace shardmark::workloads {
 
@@ -66,6 +67,11 @@ DeviceArray<T> RowGather::share(const DeviceArray<T>& own, const std::vector<std
   const auto all = received.first(std::accumulate(by_rank.begin(), by_rank.end(), std::int64_t{0}));
   for (std::size_t peer = 0; peer < by_rank.size(); ++peer)
     sent_.add(peer, static_cast<std::int64_t>(own.extent(0) * sizeof(T)));
+  if (nccl_ != nullptr) {
+    const auto bytes_of = [](const DeviceArray<T>& array) { return reinterpret_cast<std::byte*>(array.data()); };
+    run_reduction(*nccl_, progress_, [&] { nccl_->all_gather_v(bytes_of(own), by_rank, bytes_of(all), sizeof(T)); });
+    return all;
+  }
   HostElements<T>& sent = std::get<HostElements<T>>(sent_elements_);
   HostElements<T>& gathered = std::get<HostElements<T>>(gathered_elements_);
   const std::span<T> from = sent.read(own), to = gathered.room_for(all);
@@ -91,8 +97,14 @@ RowGather::Rows RowGather::gather(const kernels::UniqueRows<Execution>& unique) 
 
 ReplicatedUpdate::ReplicatedUpdate(const comm::Communicator& comm, comm::ProgressThread& progress,
                                    const ShardedTables& tables, const ShardLayout& layout,
-                                   const std::vector<bool>& gathered, comm::SentBytes& sent)
-    : comm_(comm), progress_(progress), tables_(tables), sent_(sent), gather_(comm, progress, sent) {
+                                   const std::vector<bool>& gathered, comm::SentBytes& sent,
+                                   std::unique_ptr<comm::Nccl> nccl)
+    : comm_(comm),
+      progress_(progress),
+      tables_(tables),
+      sent_(sent),
+      nccl_(std::move(nccl)),
+      gather_(comm, progress, sent, nccl_.get()) {
   add_replicas(layout, Path::dense, gathered);
   first_gathered_ = rows_.shards.size();
   add_replicas(layout, Path::gathered, gathered);
@@ -198,10 +210,15 @@ void ReplicatedUpdate::place_packed() {
   rows_.list.shards = device_shards_.holding(Execution(), rows_.shards);
 }
 
-void ReplicatedUpdate::reduce_dense() {
+void ReplicatedUpdate::add_up_dense() {
+  if (nccl_) return run_reduction(*nccl_, progress_, [&] { nccl_->all_reduce({dense_.data(), dense_.extent(0)}); });
   const std::span<float> elements = dense_elements_.read(dense_);
   progress_.run([&] { comm::all_reduce(comm_, elements, comm::Reduce::sum); });
   dense_elements_.write(elements, dense_);
+}
+
+void ReplicatedUpdate::reduce_dense() {
+  if (comm_.size() > 1) add_up_dense();
   sent_.add((comm_.rank() + 1) % comm_.size(), ring_bytes_);
   if (rows_.keys > 0) find_touched(rows_);
   for (PartSums& sums : parts_) find_touched(sums);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "comm/communicator.hpp"
+#include "comm/exchange/nccl.hpp"
 #include "comm/exchange/progress_thread.hpp"
 #include "comm/exchange/sent_bytes.hpp"
 #include "kernels/route/expand_positions.hpp"
@@ -19,8 +21,10 @@ namespace shardmark::workloads {
 /// (all-gather).
 class RowGather {
  public:
-  RowGather(const comm::Communicator& comm, comm::ProgressThread& progress, comm::SentBytes& sent)
-      : comm_(comm), progress_(progress), sent_(sent) {}
+  /// Takes `nccl`, which gathers them where they lie; null: MPI does, in memory of the host.
+  RowGather(const comm::Communicator& comm, comm::ProgressThread& progress, comm::SentBytes& sent,
+            comm::Nccl* nccl = nullptr)
+      : comm_(comm), progress_(progress), sent_(sent), nccl_(nccl) {}
 
   /// Sets the gathered tables. dims, first_keys: those of the tables, in ascending order of keys; then the number of
   /// all keys. Throws InputError when it is 2^31 or more: rows travel as int32.
@@ -53,6 +57,7 @@ class RowGather {
   const comm::Communicator& comm_;
   comm::ProgressThread& progress_;
   comm::SentBytes& sent_;
+  comm::Nccl* nccl_;
   std::vector<std::int64_t> dims_;
   std::vector<std::int64_t> first_keys_;
   kernels::ShardSegments<Execution> segments_;
@@ -75,9 +80,11 @@ class RowGather {
 /// several parts, the gradients of all rows of the parts, which are few, are reduced in either case.
 class ReplicatedUpdate {
  public:
-  /// Takes `gathered`: by table, whether its touched rows are gathered; empty: none is.
+  /// Takes `gathered`: by table, whether its touched rows are gathered; empty: none is. nccl: sums and gathers
+  /// gradients where they lie; null: MPI does, in memory of the host.
   ReplicatedUpdate(const comm::Communicator& comm, comm::ProgressThread& progress, const ShardedTables& tables,
-                   const ShardLayout& layout, const std::vector<bool>& gathered, comm::SentBytes& sent);
+                   const ShardLayout& layout, const std::vector<bool>& gathered, comm::SentBytes& sent,
+                   std::unique_ptr<comm::Nccl> nccl);
 
   bool empty() const { return replicas_.empty(); }
 
@@ -131,6 +138,7 @@ class ReplicatedUpdate {
   void add_parts();
   void place_packed();
   void reduce_dense();
+  void add_up_dense();
   void find_touched(DenseSums& sums);
 
   const comm::Communicator& comm_;
@@ -146,6 +154,7 @@ class ReplicatedUpdate {
   DeviceScratch<kernels::DenseShard> device_shards_{"shardmark::gradient_sums"};
   DeviceArray<float> dense_;  ///< rows_, then parts_
   HostElements<float> dense_elements_;
+  std::unique_ptr<comm::Nccl> nccl_;
   RowGather gather_;
   DeviceScratch<float> pieces_{"shardmark::few_row_pieces"};
   kernels::UniqueRowsWorkspace<Execution> gathered_workspace_;

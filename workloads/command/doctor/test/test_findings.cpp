@@ -92,6 +92,14 @@ const std::vector<Sickness>& sicknesses() {
          f.gpu.apart = {{2, 5}};
        },
        {"1, as 2 and 5", "nvidia-smi topo -m"}},
+      {"gpu_turns", [](Facts& f) { f.gpu.sharers = 2; }, {"2 ranks share a GPU", "nvidia-cuda-mps-control -d"}},
+      {"gpu_memory",
+       [](Facts& f) {
+         f.gpu.own.emplace().memory_bytes = std::int64_t{80} << 30;
+         f.gpu.free = std::int64_t{20} << 30;
+       },
+       {"20.0 of 80.0 GiB of the GPU left", "nvidia-smi"}},
+      {"gpu_settings", [](Facts& f) { f.gpu.settings = {"NCCL_P2P_DISABLE=1"}; }, {"NCCL_P2P_DISABLE=1; unset it"}},
       {"memory", [](Facts& f) { f.machine.memory_available = 20'000'000'000; }, {"20.0 of 64.0 GB"}},
   };
   return all;

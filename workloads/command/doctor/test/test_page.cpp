@@ -51,6 +51,9 @@ Facts sick_facts() {
                                        .clock_mhz = 1980,
                                        .driver = "13.0",
                                        .toolkit = "13.0"};
+  facts.gpu.free = 9'000'000'000;
+  facts.gpu.sharers = 100;
+  facts.gpu.settings = {"NCCL_P2P_DISABLE=1", "NCCL_SOCKET_IFNAME=ib0"};
   return facts;
 }
 
