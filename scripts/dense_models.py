@@ -61,7 +61,7 @@ class Tf32:
     @staticmethod
     def times(a, b):
         product = Tf32.cut(a) @ Tf32.cut(b)
-        return Uncertain(product.value, product.square + (2.0**-12 * product.value)**2)
+        return Uncertain(product.value, product.square + (2.0**-10 * product.value)**2)
 
     @staticmethod
     def summed(gradient, x):
@@ -70,7 +70,7 @@ class Tf32:
 
     @staticmethod
     def cut(x):
-        return Uncertain(x.value, x.square + (2.0**-11 * x.value)**2)
+        return Uncertain(x.value, x.square + (2.0**-9 * x.value)**2)
 
 
 MATHS = {"fp32": Fp32, "tf32": Tf32}

@@ -27,12 +27,12 @@ namespace shardmark::reference {
 ///   |z| above 2^24 no bound of a logit's gradient: fp32 has no fraction there, and a training that got so far
 ///                  diverges. Its weights are products of ever more of those before, whose errors, all of one
 ///                  origin, add up
-///   TF32           of products, whose operands lose up to u_t = 2^-10 of themselves: u_t |x| / 2 of each operand,
-///   which
-///                  differ in size, and u_t |result| / 4 of what all lose to the same side (`confidence` of it is the
-///                  whole 2 u_t that two operands can). The latter is alike in all samples; so is what a weight or a
-///                  row loses, which comes with it (as_shared_operand). At most 8 sqrt(batch) 2^-11 of the gradient of
-///                  a weight is therefore uncertain by each weight that it depends on.
+///   TF32           of products, whose operands lose up to u_t = 2^-10 of themselves, all to the same side: 2 u_t |x|
+///                  of each operand and u_t |result| of each product. This is four times what a product by itself
+///                  needs (u_t |x| / 2, as losses differ in size, and u_t |result| / 4, of which `confidence` is the
+///                  whole 2 u_t of two operands), because a model has several of them, whose losses add up: results of
+///                  small models whose operands are cut lie within 5 of these errors. What is lost to one side is
+///                  alike in all samples; so is what a weight or a row loses, which comes with it (as_shared_operand).
 /// bound() is `confidence` of them. Within a sample, errors of one origin, a ReLU that changed sign above all, reach
 /// many values; they count as independent there too, which holds for initial weights rather than for trained ones.
 ///
@@ -42,7 +42,7 @@ namespace shardmark::reference {
 /// share: the squares of it add up to those of a sum over samples.
 struct Uncertain {
   static constexpr double confidence = 8.0;
-  static constexpr double of_tf32_operand = 0x1p-11, of_tf32_result = 0x1p-12;  ///< of their values
+  static constexpr double of_tf32_operand = 0x1p-9, of_tf32_result = 0x1p-10;  ///< of their values
   static constexpr double flushed = 0x1p-126, largest = 0x1p126, largest_logit = 0x1p24;
 
   double value = 0.0;

@@ -175,7 +175,9 @@ def page(folder):
             "each read of a row counted once for a batch, by its time. Ceilings: moving the same rows and nothing else, measured between the calls; "
             "`rmw` reads and writes rows and state in the order of the ids, `sorted_rmw` ascending, `backward` also sorts and "
             "reads the gradients. PyTorch: `embedding_bag` over one matrix of all tables, forward, and backward with sparse "
-            "gradients and SGD; times by events, queued while the GPU waits, so that no launch of theirs is counted. FBGEMM: its table-batched embeddings, "
+            "gradients and SGD"
+            + ("; each call of a peer is queued while the GPU waits, so that no time of its host counts" if peers.get("queued") else "")
+            + ". FBGEMM: its table-batched embeddings, "
             f"a table for each of the case, backward with sort and update.\n\n{table}\n")
 
 

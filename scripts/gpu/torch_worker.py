@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Usage: torch_worker.py FOLDER CASE... PyTorch's embedding_bag, and FBGEMM's table-batched embeddings where they lie beside this script
 (scripts/gpu/fbgemm), on cases of `shardmark-kernels --list-cases`, read from case_NAME.json of the folder, on a GPU where there is one: forward,
-and backward with the update. Writes torch_NAME.json, {operation: {"us", "calls"}}."""
+and backward with the update. Writes torch_NAME.json, {operation: {"us", "calls"}}; "queued": calls were queued while the GPU waited."""
 import json
 import pathlib
 import statistics
@@ -154,7 +154,7 @@ def main(folder, *names):
     fbgemm, version = fbgemm_beside()
     for name in names:
         case, = (case for case in json.loads((folder / f"case_{name}.json").read_text()) if case["name"] == name)
-        found = {"torch": torch.__version__, "device": device.type, **measure_all(Torch, case, device, clock), "fbgemm_version": version}
+        found = {"torch": torch.__version__, "device": device.type, "queued": clock.gpu, **measure_all(Torch, case, device, clock), "fbgemm_version": version}
         if fbgemm is not None:
             found["fbgemm"] = measure_all(Fbgemm, case, device, clock)
         (folder / f"torch_{name}.json").write_text(json.dumps(found) + "\n")

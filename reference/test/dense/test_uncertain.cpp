@@ -182,7 +182,7 @@ TEST(Uncertain, ProductsInTf32AreWithinTheirBoundsAndOutsideThoseOfFp32) {
     }
     EXPECT_LT(distance.farthest, Uncertain::confidence) << name;
     EXPECT_GT(of_fp32.farthest, 100 * Uncertain::confidence) << name;
-    EXPECT_LT(distance.median(), 1e-2) << name;
+    EXPECT_LT(distance.median(), 5e-2) << name;
     RecordProperty(std::string(name), std::to_string(distance.farthest) + " " + std::to_string(distance.median()));
   }
 }

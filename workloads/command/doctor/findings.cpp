@@ -186,8 +186,9 @@ Finding gpu_memory(const Facts& facts) {
       static_cast<double>(facts.gpu.free) * 0x1p-30, static_cast<double>(facts.gpu.own->memory_bytes) * 0x1p-30);
 }
 
-/// Of settings, those that keep GPUs of a node from each other's memory.
+/// Of settings, those that keep GPUs of a node from each other's memory, if NCCL can be used at all.
 Finding gpu_settings(const Facts& facts) {
+  if (!facts.gpu.nccl_unusable.empty()) return {};
   for (const std::string& setting : facts.gpu.settings)
     if (setting == "NCCL_P2P_DISABLE=1" || setting == "NCCL_P2P_LEVEL=LOC")
       return fmt::format("GPUs exchange by way of the host, as {}; unset it", setting);

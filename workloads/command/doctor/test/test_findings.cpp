@@ -99,7 +99,12 @@ const std::vector<Sickness>& sicknesses() {
          f.gpu.free = std::int64_t{20} << 30;
        },
        {"20.0 of 80.0 GiB of the GPU left", "nvidia-smi"}},
-      {"gpu_settings", [](Facts& f) { f.gpu.settings = {"NCCL_P2P_DISABLE=1"}; }, {"NCCL_P2P_DISABLE=1; unset it"}},
+      {"gpu_settings",
+       [](Facts& f) {
+         f.gpu.nccl_unusable = "";
+         f.gpu.settings = {"NCCL_P2P_DISABLE=1"};
+       },
+       {"NCCL_P2P_DISABLE=1; unset it"}},
       {"memory", [](Facts& f) { f.machine.memory_available = 20'000'000'000; }, {"20.0 of 64.0 GB"}},
   };
   return all;
