@@ -151,6 +151,11 @@ function(shardmark_test name)
     shardmark_compile_quickly(${target})
   else()
     shardmark_compile_quickly(${target} -O0)
+    # Of templates that its objects and libraries both hold, the linker takes the first: the optimised ones of the library.
+    if("${arg_LINK}" MATCHES "shardmark::(cases|datasets|placement|results)" AND NOT SHARDMARK_HOST_BUILD)
+      target_link_options(${target} PRIVATE
+        LINKER:--whole-archive,$<TARGET_FILE:shardmark_${CMAKE_MATCH_1}>,--no-whole-archive)
+    endif()
   endif()
   shardmark_leave_out_of_odr(${target})
   if(arg_OPTIMIZED AND "${arg_LINK}" MATCHES "${shardmark_for_nvcc}")
