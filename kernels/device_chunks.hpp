@@ -116,7 +116,8 @@ KOKKOS_FORCEINLINE_FUNCTION void store_global(T* to, const Chunk<T, Size>& chunk
 #endif
 }
 
-/// Reads and writes Size values at once that the kernel comes back to no more: other lines stay in the caches longer.
+/// Reads Size values at once that the kernel comes back to no more, so that other lines stay in the caches longer;
+/// store_streaming() writes them.
 template <int Size, class T>
 KOKKOS_FORCEINLINE_FUNCTION Chunk<T, Size> load_once(const T* from) {
 #ifdef __CUDA_ARCH__
