@@ -93,7 +93,7 @@ Oracle::Oracle(const std::vector<Table>& tables, std::vector<Feature> features, 
   absent_.resize(tables.size());
   summed_as_given_.assign(tables.size(), wire.backward == ValueType::fp32);
   for (const auto& feature : features_)
-    if (feature.pooling == Pooling::mean || feature.pooling == Pooling::sqrtn) summed_as_given_[feature.table] = false;
+    if (divides(feature.pooling)) summed_as_given_[feature.table] = false;
 }
 
 void Oracle::add_table(const Table& table, const RowValues& initial) {

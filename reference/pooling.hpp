@@ -28,8 +28,11 @@ inline constexpr std::array poolings{
 };
 constexpr auto choices_of(Pooling) { return Choices{"pooling", poolings}; }
 
+/// Returns whether sums of rows are divided.
+constexpr bool divides(Pooling pooling) { return pooling == Pooling::mean || pooling == Pooling::sqrtn; }
+
 }  // namespace shardmark::reference
 
 namespace shardmark {  // words of every folder
-using reference::Pooling, reference::poolings;
+using reference::Pooling, reference::poolings, reference::divides;
 }  // namespace shardmark

@@ -6,21 +6,25 @@
 
 namespace shardmark::kernels {
 
-/// Divides on the host: the vector of a bag by one thread.
+/// Divides on the host: the vectors of some consecutive bags by one thread.
 template <class Exec, class Vectors>
 void divide_each(const Exec& exec, ConstArray<Exec, BagVectors> blocks, ConstArray<Exec, std::int64_t> offsets,
                  ConstArray<Exec, float> weights, const Vectors& vectors) {
-  const auto block_count = static_cast<std::int64_t>(blocks.extent(0));
+  constexpr std::int64_t at_once = 64;
+  const std::int64_t bags = static_cast<std::int64_t>(offsets.extent(0)) - 1;
   const float* weight = weights.extent(0) == 0 ? nullptr : weights.data();
   Kokkos::parallel_for(
-      "shardmark::divide_by_bag", static_range(exec, static_cast<std::int64_t>(offsets.extent(0)) - 1),
-      KOKKOS_LAMBDA(const std::int64_t bag) {
-        if (bag < blocks(0).first_bag) return;
-        const auto& block = blocks(last_at_most(block_count, bag, [&](std::int64_t b) { return blocks(b).first_bag; }));
-        const std::int64_t within = bag - block.first_bag;
-        if (within >= block.bags || !divides(block.pooling)) return;
-        divide(&vectors(block.begin + within * block.stride), block.dim,
-               bag_divisor(block.pooling, weight, offsets(bag), offsets(bag + 1)));
+      "shardmark::divide_by_bag", static_range(exec, (bags + at_once - 1) / at_once),
+      KOKKOS_LAMBDA(const std::int64_t range) {
+        for_block_runs(
+            blocks, range * at_once, Kokkos::min((range + 1) * at_once, bags),
+            [](const BagVectors& block) { return block.first_bag; },
+            [&](const BagVectors& block, std::int64_t first, std::int64_t stop) {
+              if (!divides(block.pooling)) return;
+              for (std::int64_t bag = first; bag < stop; ++bag)
+                divide(&vectors(block.begin + (bag - block.first_bag) * block.stride), block.dim,
+                       bag_divisor(block.pooling, weight, offsets(bag), offsets(bag + 1)));
+            });
       });
 }
 

@@ -7,8 +7,6 @@
 
 namespace shardmark::kernels {
 
-KOKKOS_INLINE_FUNCTION bool divides(Pooling pooling) { return pooling == Pooling::mean || pooling == Pooling::sqrtn; }
-
 /// Returns the divisor of the bag of positions [begin, end): sum of weights (mean), root of the sum of their squares
 /// (sqrtn), 1 (the others); in double, in bag order. `weights` is null when every weight is 1. 0 means that the bag's
 /// vector is 0.
@@ -26,11 +24,18 @@ KOKKOS_INLINE_FUNCTION double bag_divisor(Pooling pooling, const float* weights,
   return pooling == Pooling::mean ? sum : Kokkos::sqrt(sum);
 }
 
-/// Divides vector[d] by `divisor`, in double and rounded once; sets it to 0 when divisor is 0.
+/// Divides vector[d] by `divisor`, in double and rounded once; sets it to 0 when divisor is 0. Where the divisor is a
+/// float, as every number of ids below 2^24 is, a division of floats gives the same bits.
 template <class Value, class Dim>
 KOKKOS_INLINE_FUNCTION void divide(Value* vector, Dim dim, double divisor) {
-  for (std::int64_t d = 0; d < dim; ++d)
-    vector[d] = divisor == 0 ? Value{0} : static_cast<Value>(static_cast<double>(vector[d]) / divisor);
+  if (divisor == 1) return;
+  const auto narrow = static_cast<Value>(divisor);
+  if (divisor != 0 && static_cast<double>(narrow) == divisor) {
+    for (std::int64_t d = 0; d < dim; ++d) vector[d] /= narrow;
+  } else {
+    for (std::int64_t d = 0; d < dim; ++d)
+      vector[d] = divisor == 0 ? Value{0} : static_cast<Value>(static_cast<double>(vector[d]) / divisor);
+  }
 }
 
 /// Describes a run of consecutive bags and where their vectors lie.

@@ -7,17 +7,6 @@
 
 namespace shardmark::kernels::device {
 
-/// Divides the values as divide() does. Dividing by a float gives the same bits in fp32 as in double.
-template <class Value, int Size>
-KOKKOS_FORCEINLINE_FUNCTION void divide(Chunk<Value, Size>& values, double divisor) {
-  if (divisor == 1) return;
-  const auto narrow = static_cast<Value>(divisor);
-  if (divisor != 0 && static_cast<double>(narrow) == divisor)
-    for (int i = 0; i < Size; ++i) values.at[i] = values.at[i] / narrow;
-  else
-    kernels::divide(values.at, Size, divisor);
-}
-
 /// Divides the vectors of the bags [first, stop) of a block with a warp, one with each of its tiles at a time, by Size
 /// values a lane.
 template <int Size, class Exec, class Value>
@@ -33,7 +22,7 @@ KOKKOS_FORCEINLINE_FUNCTION void divide_columns(int lane, const BagVectors& bloc
     Value* vector = vectors.data() + block.begin + (bag - block.first_bag) * block.stride;
     for (std::int64_t column = tile.lane * Size; column < block.dim; column += tile.lanes * Size) {
       auto values = load_chunk<Size>(vector + column);
-      divide(values, divisor);
+      divide(values.at, Size, divisor);
       store_chunk<Size>(vector + column, values);
     }
   }

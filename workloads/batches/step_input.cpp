@@ -41,9 +41,12 @@ StepInput make_step_input(const comm::Communicator& comm, const Workload& worklo
   for (std::int64_t f = 0; f < own.features; ++f) {
     const Feature& feature = workload.features[f];
     const std::int64_t dim = workload.tables[feature.table].dim;
+    bool alone = own.weights.empty();  // has an id each bag, or none
     reference::for_each_bag(own, f, feature, 0, own.samples, [&](const reference::Bag& bag) {
       offsets.push_back(offsets.back() + std::ssize(bag.ids));
+      alone &= std::ssize(bag.ids) <= 1;
     });
+    input.divided.push_back(divides(feature.pooling) && !alone);
     input.ids.push_back(own.end_of(f) - own.begin_of(f));
     input.first_bag.push_back(std::ssize(offsets) - 1);
     input.first_element.push_back(input.elements() + input.bags_of(f) * dim);

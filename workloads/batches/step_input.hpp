@@ -24,6 +24,7 @@ struct StepInput {
   std::vector<std::int64_t> first_bag;      ///< [features + 1]: where the bags of each feature begin
   std::vector<std::int64_t> first_element;  ///< [features + 1]: where the vectors [bags, dim] of each feature begin
   std::vector<std::int64_t> ids;            ///< [features]: how many
+  std::vector<bool> divided;  ///< [features]: a bag has a divisor (kernels::bag_divisor) other than 0 and 1
   kernels::Bags<Execution, std::int64_t> bags;
   DeviceArray<float> gradients;      ///< [first_element.back()], of the pooled outputs, where no dense model makes them
   DeviceArray<float> numerical;      ///< [samples, numerical features] of the BatchSource; may be empty without a model

@@ -30,7 +30,6 @@ struct Group {
   std::vector<KeyedShard> exchanged_shards = {};  ///< those that hold parts of tables, their rows numbered from 0
   std::int64_t exchanged_keys = 0;                ///< how many rows that is
   bool counts_follow_ids = false;  ///< how many vectors travel depends on the ids, not on the number of bags alone
-  bool divides = false;            ///< some feature pools by mean or sqrtn
   bool own_stays = false;          ///< what a rank sends to itself lies where it is received (VectorPlaces::stays)
   bool at_home = false;            ///< owners write vectors and read gradients at their homes (may_lie_at_home())
 };

@@ -85,12 +85,18 @@ DeviceArray<float> GroupFlight::output(const StepInput& input, std::int64_t feat
   return part(vectors, begin, begin + input.first_element[feature + 1] - input.first_element[feature]);
 }
 
+bool GroupFlight::divides(const StepInput& input) const {
+  for (std::size_t f = 0; f < input.divided.size(); ++f)
+    if (group.layout.served[f] && input.divided[f]) return true;
+  return false;
+}
+
 void GroupFlight::divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool whole_too,
                          const DeviceArray<float>& bag_vectors) {
   const auto& features = group.tables.features();
   divided_blocks.host.clear();
   for (std::int64_t f = 0; f < std::ssize(features); ++f) {
-    if (!group.layout.served[f] || !kernels::divides(features[f].pooling)) continue;
+    if (!group.layout.served[f] || !input.divided[f]) continue;
     if (!whole_too && layout.pools_whole(f)) continue;
     const std::int64_t dim = group.tables.table_of(features[f]).dim;
     divided_blocks.host.push_back({.first_bag = input.first_bag[f],

@@ -52,6 +52,9 @@ struct GroupFlight {
   /// input_dist.
   DeviceArray<float> output(const StepInput& input, std::int64_t feature) const;
 
+  /// Returns whether divide() changes anything.
+  bool divides(const StepInput& input) const;
+
   /// Divides the vectors of features that pool by mean or sqrtn by their bags' divisors. begins: where those of each
   /// feature begin; whole_too: those of replicated tables as well, whose lookup has divided the outputs already.
   void divide(const StepInput& input, const std::vector<std::int64_t>& begins, bool whole_too,

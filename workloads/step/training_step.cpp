@@ -148,7 +148,7 @@ void make_outputs(GroupFlight& flight, const StepInput& input) {
       exec, layout.to_sum.pieces, {layout.to_sum.partials, flight.owned.vectors_before}, layout.to_sum.rows,
       part(vectors, layout.regions().begin(VectorRegion::packed), layout.regions().end(VectorRegion::hot_partials)),
       vectors);
-  if (flight.group.divides) flight.divide(input, layout.output_begin(), false, vectors);
+  flight.divide(input, layout.output_begin(), false, vectors);
 }
 
 void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArray<float>& gradients) {
@@ -157,10 +157,10 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
   const StepLayout& layout = flight.layout;
   flight.gradients = gradients;
   const bool at_home = layout.places().at_home;
-  if (at_home || flight.group.divides) {
+  if (at_home || flight.divides(input)) {
     const auto copy = at_home ? flight.packed_gradients : flight.divided_gradients.first(input.elements());
     kernels::stream_copy<Execution>(exec, gradients, copy);
-    if (flight.group.divides) flight.divide(input, layout.gradient_begin(), true, copy);
+    flight.divide(input, layout.gradient_begin(), true, copy);
     flight.gradients = copy;
   }
   if (!at_home)

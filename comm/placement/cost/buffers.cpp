@@ -48,7 +48,7 @@ double summed_gradient_bytes(std::int64_t columns, double ids) { return ids * (1
 
 void Pools::add(Pooling pooling) {
   by_max |= pooling == Pooling::max;
-  divides |= pooling == Pooling::mean || pooling == Pooling::sqrtn;
+  divides |= reference::divides(pooling);
 }
 
 double bytes_of_vectors(const VectorBytes& vectors, const Pools& pools, RowTransfer transfer, const WireTypes& wire) {
