@@ -122,6 +122,14 @@ constexpr int radix_passes(std::int64_t key_bound) {
   return (std::max(1, bits_below(key_bound)) + largest_digit_bits - 1) / largest_digit_bits;
 }
 
+/// Returns the number of elements that the sums of a shard take, rows * dim, if its rows are so few, and its bags so
+/// many, that its gradients are added to sums that stay in the second-level cache together with as many elements of
+/// pieces; else 0.
+constexpr std::int64_t few_row_sums(std::int64_t rows, std::int64_t dim, std::int64_t bags) {
+  constexpr std::int64_t cached_floats = std::int64_t{1} << 16;
+  return rows * dim <= cached_floats && 2 * rows <= bags ? rows * dim : 0;
+}
+
 /// Returns the work for n keys: each pass reads the words twice and writes them once.
 constexpr Work unique_rows_work(std::int64_t n, std::int64_t key_bound, std::int64_t unique) {
   const std::int64_t passes = radix_passes(key_bound);
@@ -190,7 +198,7 @@ constexpr Work decode_wire_work(ValueType type, std::int64_t rows, std::int64_t 
 namespace shardmark {  // words of every folder
 using reference::LookupCounts, reference::UpdateCounts, reference::Work, reference::bits_below,
     reference::bucketize_work, reference::check_bags_work, reference::copy_to_partials_work,
-    reference::decode_wire_work, reference::encode_wire_work, reference::expand_positions_work,
+    reference::decode_wire_work, reference::encode_wire_work, reference::expand_positions_work, reference::few_row_sums,
     reference::find_keys_work, reference::fused_update_work, reference::max_gradients_work,
     reference::pack_row_gradients_work, reference::pooled_lookup_work, reference::radix_passes,
     reference::reduce_to_dense_work, reference::row_sums_work, reference::sum_partials_work,

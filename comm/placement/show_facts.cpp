@@ -92,8 +92,6 @@ PlanFacts facts_of(const StepContext& step, const MachineModel& machine, const P
   const int slowest = rank_of_most(facts.step.rank_seconds);
   facts.slowest = busiest(whole, machine, plan, slowest, [&](RankWork of_table) {
     of_table.sorted_keys = work.ranks[slowest].sorted_keys;  // one sort takes all tables
-    of_table.update_keys = work.ranks[slowest].update_keys;
-    of_table.replicated_keys = work.ranks[slowest].replicated_keys;
     const auto seconds = compute_seconds(machine, finished_counts(whole, of_table));
     return std::accumulate(seconds.begin(), seconds.end(), 0.0);
   });

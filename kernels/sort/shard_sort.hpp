@@ -26,14 +26,6 @@ struct ShardBlocks {
   KOKKOS_INLINE_FUNCTION bool adds(std::int64_t ids) const { return sums >= 0 && rows <= ids; }
 };
 
-/// Returns the number of elements that the sums of a shard take, rows * dim, if its rows are so few, and its bags so
-/// many, that its gradients are added to sums that stay in the second-level cache together with as many elements of
-/// pieces; else 0.
-constexpr std::int64_t few_row_sums(std::int64_t rows, std::int64_t dim, std::int64_t bags) {
-  constexpr std::int64_t cached_floats = std::int64_t{1} << 16;
-  return rows * dim <= cached_floats && 2 * rows <= bags ? rows * dim : 0;
-}
-
 /// Holds the arrays that receive the sums of shards of few rows.
 template <class Exec>
 struct FewRowSums {

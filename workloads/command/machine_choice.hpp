@@ -25,7 +25,7 @@ struct ChosenMachine {
   const placement::MachineModel* get() const { return model ? &*model : nullptr; }
 };
 
-/// Whether choose_machine would calibrate these ranks, which takes a minute. Collective.
+/// Whether choose_machine would calibrate these ranks, which takes one to two minutes. Collective.
 bool calibrates(const comm::Communicator& world, const std::string& wanted);
 
 /// What --machine says; rank 0 says on stderr when it calibrates, and the warning. Collective; the same on every rank.

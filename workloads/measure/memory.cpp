@@ -21,9 +21,9 @@
 #include "comm/placement/statistics/expected_counts.hpp"
 #include "comm/placement/traffic/decisions.hpp"
 #include "kernels/route/row_partition.hpp"
-#include "kernels/sort/shard_sort.hpp"
 #include "reference/row_gradients.hpp"
 #include "reference/storage.hpp"
+#include "reference/work.hpp"
 #include "workloads/batches/step_input.hpp"
 #include "workloads/cases/placement_inputs.hpp"
 #include "workloads/measure/control_groups.hpp"
@@ -65,8 +65,7 @@ double dense_gradient_bytes(const Plan& plan, const std::vector<Table>& tables) 
     if (!has_replicas(plan.tables[t])) continue;
     const std::int64_t rows = replicated_rows(plan.tables[t], table).count();
     bytes += placement::replica_bytes(table, rows);
-    if (!storage_of(table).computes())
-      bytes += 4.0 * static_cast<double>(kernels::few_row_sums(rows, table.dim, 2 * rows));
+    if (!storage_of(table).computes()) bytes += 4.0 * static_cast<double>(few_row_sums(rows, table.dim, 2 * rows));
   }
   return bytes;
 }

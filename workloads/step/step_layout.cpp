@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "reference/storage.hpp"
+#include "reference/work.hpp"
 
 namespace shardmark::workloads {
 
@@ -122,8 +123,7 @@ void StepLayout::place_sums(const VectorCounts& counts) {
   sums_.assign(layout_.shards.size(), -1);
   for (std::size_t s = 0; s < sums_.size(); ++s) {
     const LocalShard& shard = layout_.shards[s];
-    const std::int64_t few =
-        shard.replicated ? 0 : kernels::few_row_sums(shard.rows.most_places(), shard.dim(), bags[s]);
+    const std::int64_t few = shard.replicated ? 0 : few_row_sums(shard.rows.most_places(), shard.dim(), bags[s]);
     if (few > 0) sums_[s] = regions_.add(VectorRegion::sums, 2 * few);
   }
 }
@@ -214,7 +214,7 @@ void StepLayout::list_replicated_shards(const BagCounts& bags) {
         const auto found = std::prev(std::ranges::upper_bound(replicas_.replicas(), key, {}, &KeyedShard::first_key));
         const LocalShard& local = layout_.shards[found->shard];
         kernels::ShardBlocks shard{.rows = local.rows.count(), .dim = local.dim()};
-        const std::int64_t few = kernels::few_row_sums(shard.rows, shard.dim, bags_of_table[local.table]),
+        const std::int64_t few = few_row_sums(shard.rows, shard.dim, bags_of_table[local.table]),
                            sums = replicas_.sums_begin(found->shard);
         if (few == 0 || sums < 0) return shard;
         shard.sums = sums;

@@ -20,9 +20,13 @@ double bytes_of_row(const Table& table) {
   return storage_of(table).comes_and_goes ? bytes + key_table_bytes(1.0) + sizeof(RowUse) : bytes;
 }
 
-/// Returns the bytes of the distinct rows of that many samples, in all tables whose rows are stored.
+/// Returns the bytes of the distinct rows of that many samples, in all tables whose rows are stored, and of the vectors
+/// and their gradients that pass through the caches between them, whose arrays serve all steps.
 double footprint(const StepContext& step, double samples) {
   double bytes = 0.0;
+  for (const Feature& feature : step.features())
+    bytes += 8.0 * std::min(samples, static_cast<double>(step.global_batch)) *
+             static_cast<double>(bags_per_sample(feature) * step.tables()[feature.table].dim);
   for (std::int64_t t = 0; t < std::ssize(step.tables()); ++t) {
     const Table& table = step.tables()[t];
     if (!storage_of(table).computes())
@@ -46,7 +50,7 @@ double cached_samples(const StepContext& step, const MachineModel& machine) {
   }
 }
 
-FarRows far_rows(const StepContext& step, std::int64_t table, const RowSet& rows, double share) {
+FarRows far_rows(const StepContext& step, std::int64_t table, const RowSet& rows, double share, double cache) {
   const auto distinct = [&](double samples) {
     const auto whole = static_cast<std::int64_t>(std::llround(samples));
     return whole <= 0 ? 0.0 : step.statistics.expected(table, rows, whole).distinct_rows;
@@ -54,13 +58,18 @@ FarRows far_rows(const StepContext& step, std::int64_t table, const RowSet& rows
   const double samples = std::max(1.0, std::round(share * static_cast<double>(step.global_batch)));
   const double in_step = distinct(samples);
   if (!step.cached_samples) return {in_step, 0.0, in_step};
-  const double window = std::round(share * *step.cached_samples);
-  if (window >= samples) {
-    const double far = std::max(0.0, distinct(window + samples) - distinct(window));
-    return {far, 0.0, far};
+  const double window = std::round(share * *step.cached_samples), kept = std::min(1.0, window / samples);
+  const double since_last_step = std::max(0.0, distinct(window + samples) - distinct(window));
+  if (kept == 1.0) return {since_last_step, 0.0, since_last_step};
+  double in_lookup = in_step;
+  const Table& of = step.tables()[table];
+  const double bytes = in_step * static_cast<double>(storage_of(of).row_bytes(of, of.dim));
+  if (bytes > cache) {
+    const double own = std::round(samples * cache / bytes), ahead = std::max(1.0, std::round(own / 4));
+    in_lookup = std::max(in_step, samples / ahead * (distinct(own + ahead) - distinct(own)));
   }
-  const double known = distinct(window), ahead = std::max(1.0, std::round(window / 4));
-  return {samples / ahead * std::max(0.0, distinct(window + ahead) - known), in_step - known, in_step};
+  return {kept * since_last_step + (1.0 - kept) * in_lookup, (1.0 - kept) * in_step,
+          kept * since_last_step + (1.0 - kept) * in_step};
 }
 
 double share_beyond(double bytes, double cache) { return cache > 0.0 && bytes > cache ? 1.0 - cache / bytes : 0.0; }

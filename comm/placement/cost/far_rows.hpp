@@ -5,20 +5,23 @@
 
 namespace shardmark::placement {
 
-/// Counts how many different rows must come from memory in a step, because no cache holds them. A cache that keeps what
-/// was used last holds a row if fewer than w samples (StepContext::cached_samples) have passed since its last use (Che,
-/// Tung, Wang 2002). With D(n) distinct rows in n samples and steps of s samples:
-///   lookup   s D'(w) for w < s, about s (D(w + h) - D(w)) / h; D(w + s) - D(w) else
-///   update   of the rows, which the lookup has just read: D(s) - D(min(w, s))
-///   state    which is used once in a step: D(s) for w < s, D(w + s) - D(w) else
+/// Counts how many rows must come from memory in a step, because no cache holds them. A cache that keeps what was used
+/// last holds a row if fewer than w samples (StepContext::cached_samples) have passed since its last use (Che, Tung,
+/// Wang 2002). With D(n) distinct rows in n samples, steps of s samples, and k = min(1, w / s) of what a step uses kept
+/// to the next use:
+///   lookup   D(w + s) - D(w) for k = 1; else k of that and 1 - k of D(s). Bags are pooled table by table, so that no
+///            other rows come between: only where the table's own rows fill the cache after v < s samples are D(s)
+///            rows s D'(v)
+///   update   (1 - k) D(s), of the rows that the lookup has read before it read those of other tables
+///   state    which is used once in a step: k (D(w + s) - D(w)) + (1 - k) D(s)
 /// Without w they are D(s), none and D(s).
 struct FarRows {
   double lookup = 0.0, update = 0.0, state = 0.0;
 };
 
 /// Computes them for some rows of a table. share: of the samples of all ranks that look up here: 1 at an owner, 1 /
-/// ranks in a replica.
-FarRows far_rows(const StepContext& step, std::int64_t table, const RowSet& rows, double share);
+/// ranks in a replica; cache: bytes of a rank.
+FarRows far_rows(const StepContext& step, std::int64_t table, const RowSet& rows, double share, double cache);
 
 /// Returns the share of that many bytes, used one after the other again and again, that a cache does not hold; 0
 /// without a cache.

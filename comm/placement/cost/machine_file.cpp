@@ -149,6 +149,7 @@ Json to_json(const MachineModel& machine) {
   add_positive(sheet, "cores", machine.sheet_cores);
   add_positive(sheet, "memory_bytes_per_second", machine.sheet_memory_bytes_per_second);
   if (!sheet.empty()) json["data_sheet"] = sheet;
+  if (machine.adds_few_rows) json["adds_few_rows"] = true;
   for (std::size_t t = 0; t < terms.size(); ++t) json["seconds"][std::string(terms[t].name)] = machine.seconds[t];
   for (const RowShare& point : machine.row_shares) json["row_shares"].push_back({point.bytes, point.share});
   for (const auto& [name, weight] : machine.optimizer_weights) json["optimizer_weights"][name] = weight;
@@ -191,6 +192,7 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   }
   if (top.has("software")) machine.software = software_of(top.object("software"));
   machine.row_shares = top.row_shares("row_shares");
+  machine.adds_few_rows = top.has("adds_few_rows") && top.text<bool>("adds_few_rows");
   read_terms(top.object("seconds"), machine);
   if (top.has("optimizer_weights")) read_weights(top.object("optimizer_weights"), machine);
   read_messages(top, machine);

@@ -69,6 +69,10 @@ struct MachineModel {
 
   Software software = {};  ///< that runs a step, at the speeds below
 
+  /// Says that gradients of tables of few rows are added in the order of ids (few_row_sums), not sorted by row, as our
+  /// own steps do on processors.
+  bool adds_few_rows = false;
+
   TermCounts seconds{};                                          ///< by term
   std::map<std::string, double, std::less<>> optimizer_weights;  ///< of update.optimizer_value; absent ones: 1
   std::map<std::string, ExchangeCost, std::less<>> exchanges;    ///< by name; others are taken to be as mpi_alltoallv

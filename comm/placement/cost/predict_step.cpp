@@ -105,7 +105,6 @@ class Prediction {
     floor(Phase::lookup, 64 * most(Term::lookup_vector_line), machine_.stream_bytes_per_second);
     floor(Phase::lookup, 64 * most(Term::key_line), machine_.gather_bytes_per_second);
     floor(Phase::update, 64 * most(Term::update_line), machine_.update_bytes_per_second);
-    floor(Phase::update, 64 * most(Term::update_vector_line), machine_.stream_bytes_per_second);
   }
 
   void find_path() {

@@ -6,11 +6,11 @@ namespace shardmark::placement {
 namespace {
 
 /// Adds gradients that travel by rows: every rank sorts and adds up those of all.
-void gather_replicas(const TableSums& sums, const LookedUp& looked, RankWork& work, StepTotals& totals) {
+void gather_replicas(const TableSums& sums, const RowSet& rows, const LookedUp& looked, RankWork& work,
+                     StepTotals& totals) {
   const double dim = static_cast<double>(sums.table.dim), gathered = sums.ranks() * looked.own.distinct_rows;
   totals.all_gathered += row_gradient_bytes(looked.own.distinct_rows, sums.table.dim);
-  sums.add_positions(work, gathered);
-  work.replicated_ids += gathered;
+  sums.add_positions(work, gathered, rows.count());
   TableSums::add(work, Term::update_value, (gathered + looked.own.distinct_rows) * dim);
   work.memory += gathered * (4 * dim + 80);
 }
@@ -20,6 +20,8 @@ void gather_replicas(const TableSums& sums, const LookedUp& looked, RankWork& wo
 void reduce_replicas(const TableSums& sums, std::int64_t rows, RankWork& work, StepTotals& totals) {
   const double values = summed_values(sums.table, rows);
   TableSums::add(work, Term::replicated_value, values);
+  TableSums::add(work, Term::replicated_line,
+                 values / TableSums::values_of_line * share_beyond(4 * values, sums.machine.cache_per_rank));
   if (sums.step.ranks > 1) totals.all_reduced += 4 * values;
 }
 
@@ -45,15 +47,12 @@ void add_replicas(const TableSums& sums, const RowSet& rows, TableWork& table) {
   sums.add_lines(work, Term::lookup_vector_line, outputs / TableSums::values_of_line);
   sums.read_rows(work, looked, own.distinct_rows, sums.table.dim);
   if (!sums.placement.data_parallel) sums.add_outputs(work, 2 * outputs);  // added to those of shards
-  if (sums.pools.divides && sums.placement.data_parallel) TableSums::add(work, Term::gradient_value, 4 * outputs);
+  if (sums.placement.data_parallel) sums.add_divided_gradients(work, outputs);
   TableSums::add(work, Term::replicated_table, 1);
-  sums.add_positions(work, own.ids);
-  work.replicated_ids += own.ids;
-  work.replicated_keys += static_cast<double>(rows.count());
-  sums.update_rows(work, looked, own.ids, own.touched_bags, sums.table.dim);
+  sums.update_rows(work, looked, {own.ids, own.bags, own.touched_bags, rows.count(), sums.table.dim});
   if (!storage_of(sums.table).computes() &&
       gradients_by_rows(sums.step, rows.count(), sums.table.dim, own.distinct_rows))
-    gather_replicas(sums, looked, work, table.totals);
+    gather_replicas(sums, rows, looked, work, table.totals);
   else
     reduce_replicas(sums, rows.count(), work, table.totals);
 }

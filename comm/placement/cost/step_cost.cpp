@@ -20,9 +20,6 @@ void add(PhaseBytes& to, const PhaseBytes& other, double sign) {
 void add(RankWork& to, const RankWork& other, double sign) {
   for (std::size_t t = 0; t < to.counts.size(); ++t) to.counts[t] += sign * other.counts[t];
   to.sorted_keys += sign * other.sorted_keys;
-  to.update_keys += sign * other.update_keys;
-  to.replicated_keys += sign * other.replicated_keys;
-  to.replicated_ids += sign * other.replicated_ids;
   add(to.requested, other.requested, sign);
   add(to.vectors, other.vectors, sign);
   add(to.gradients, other.gradients, sign);
@@ -48,12 +45,8 @@ RankWork& RankWork::operator-=(const RankWork& other) {
 }
 
 TermCounts finished_counts(const StepContext& step, const RankWork& work) {
-  const auto passes = [](double keys) { return radix_passes(static_cast<std::int64_t>(keys)); };
   TermCounts counts = work.counts;
-  at(counts, Term::sorted_id) *= passes(work.sorted_keys);
-  at(counts, Term::update_sorted_id) =
-      (at(counts, Term::update_sorted_id) - work.replicated_ids) * passes(work.update_keys) +
-      work.replicated_ids * passes(work.replicated_keys);
+  at(counts, Term::sorted_id) *= radix_passes(static_cast<std::int64_t>(work.sorted_keys));
   for (const Term term :
        {Term::route_step, Term::lookup_step, Term::output_step, Term::gradient_step, Term::update_step})
     at(counts, term) += static_cast<double>(step.groups);

@@ -58,14 +58,13 @@ struct PhaseBytes {
 /// Counts what a rank does and sends in a step on account of some tables. It is additive: parts of a plan can be added
 /// and taken away. Samples are spread evenly and are alike, so that an owner exchanges the same with every home.
 struct RankWork {
-  TermCounts counts{};  ///< of sorts: with one pass; finished_counts() makes it as many as all keys take
-  double sorted_keys = 0.0, update_keys = 0.0, replicated_keys = 0.0;  ///< rows that the keys of a sort tell apart
-  double replicated_ids = 0.0;  ///< of update_sorted_id: those sorted by replicated keys
-  PhaseBytes requested;         ///< bytes that each other rank sends it in input_dist
-  PhaseBytes vectors;           ///< bytes that it sends each other rank in output_dist
-  PhaseBytes gradients;         ///< bytes that each other rank sends it in grad_dist
-  double row_sums = 0.0;        ///< bytes that it sends in update for sums over whole rows, in all
-  double memory = 0.0;          ///< bytes: rows, state, and what buffers grow by
+  TermCounts counts{};       ///< route.sorted_id with one pass; finished_counts() makes it as many as all keys take
+  double sorted_keys = 0.0;  ///< rows that the keys of that sort tell apart
+  PhaseBytes requested;      ///< bytes that each other rank sends it in input_dist
+  PhaseBytes vectors;        ///< bytes that it sends each other rank in output_dist
+  PhaseBytes gradients;      ///< bytes that each other rank sends it in grad_dist
+  double row_sums = 0.0;     ///< bytes that it sends in update for sums over whole rows, in all
+  double memory = 0.0;       ///< bytes: rows, state, and what buffers grow by
 
   RankWork& operator+=(const RankWork& other);
   RankWork& operator-=(const RankWork& other);

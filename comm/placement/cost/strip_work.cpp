@@ -39,7 +39,7 @@ class StripWork {
       add_reduced();
     else if (!in_place_)
       sums_.add_outputs(home(), outputs_);
-    if (sums_.pools.divides) add_divided();
+    add_divided();
     for (std::size_t s = 0; s < shards_.size(); ++s) {
       if (parts_.rails.empty()) owner(s).requested.all += trips_[s].requested;
       if (!rows()) add_pooled(s);
@@ -147,10 +147,10 @@ class StripWork {
     TableSums::add_buffer(home(), hot_row_bytes(travelling, looked_.front().own.bags, sums_.own_ids));
   }
 
-  /// Adds what means cost at home: outputs are divided, gradients copied and divided.
+  /// Adds what means cost at home.
   void add_divided() {
-    sums_.add_outputs(home(), 2 * outputs_);
-    TableSums::add(home(), Term::gradient_value, 4 * outputs_);
+    sums_.add_outputs(home(), 2 * sums_.divided * outputs_);
+    sums_.add_divided_gradients(home(), outputs_);
   }
 
   /// Bags are pooled by the owner of the shard.
@@ -159,6 +159,8 @@ class StripWork {
     RankWork& to = owner(s);
     const double own = own_sums(s);
     TableSums::add(home(), Term::route_id, looked.own.ids);
+    if (shards_.size() > 1 && !storage_of(sums_.table).comes_and_goes)
+      TableSums::add(home(), Term::route_split_id, looked.own.ids);
     sums_.route_keys(home(), *shards_[s], looked);
     TableSums::add(home(), Term::route_cell, looked.own.bags);
     TableSums::add(to, Term::route_cell, looked.all.bags);
@@ -174,7 +176,7 @@ class StripWork {
     sums_.read_rows(to, looked, looked.all.distinct_rows, columns_);
     TableSums::add_buffer(to, owned_id_bytes(looked.all.ids));
     sums_.add_held_gradients(to, looked.all.ids, columns_);
-    sums_.update_shard(to, *shards_[s], looked, looked.all.ids, looked.all.touched_bags);
+    sums_.update_shard(to, *shards_[s], looked, looked.all.ids, looked.all.bags, looked.all.touched_bags);
   }
 
   /// Adds the work of the owner of partial sums that it sends to each home, itself included, and back.

@@ -2,10 +2,12 @@
 #include "comm/placement/cost/table_sums.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "reference/dynamic/eviction.hpp"
 #include "reference/dynamic/key_buckets.hpp"
 #include "reference/storage.hpp"
+#include "reference/work.hpp"
 
 namespace shardmark::placement {
 
@@ -23,12 +25,15 @@ TableSums::TableSums(const StepContext& of_step, const MachineModel& of_machine,
     ++features;
     own_ids += static_cast<double>(step.samples() * feature.hotness);
     pools.add(feature.pooling);
+    if (divides(feature.pooling) && (feature.hotness > 1 || step.weighted)) ++divided;
   }
+  divided /= std::max(1.0, features);
 }
 
 LookedUp TableSums::looked_up(const RowSet& rows, double share) const {
   return {step.statistics.expected(number, rows, step.samples()),
-          step.statistics.expected(number, rows, step.global_batch), far_rows(step, number, rows, share)};
+          step.statistics.expected(number, rows, step.global_batch),
+          far_rows(step, number, rows, share, machine.cache_per_rank)};
 }
 
 void TableSums::read_rows(RankWork& to, const LookedUp& looked, double distinct, std::int64_t columns) const {
@@ -48,13 +53,10 @@ double TableSums::lines_of_row(std::int64_t bytes) const {
 /// on by themselves. An Intel Xeon takes twice as long for 8 lines as for one.
 constexpr double share_of_following_line = 0.125;
 
-/// Returns lines of gradients that no cache holds: vectors are read once from wherever they are, and then, table by
-/// table, once more for each further id of their bags.
-double TableSums::far_gradient_lines(double positions, double vectors, std::int64_t columns) const {
-  const double of_feature = 4 * vectors * static_cast<double>(columns) / features;
-  const double again = std::max(0.0, positions - vectors) * share_beyond(of_feature, machine.cache_per_rank);
-  const double following = lines_of(4 * columns) - 1.0;
-  return (step.far_vectors * vectors + again) * (1.0 + share_of_following_line * following);
+/// Returns whether the gradients of the rows are added in the order of the ids, to sums that a cache holds.
+bool TableSums::adds_few(const Gradients& of) const {
+  return machine.adds_few_rows && !step.weighted && !pools.by_max && !storage_of(table).comes_and_goes &&
+         few_row_sums(of.rows, of.columns, std::llround(of.bags)) > 0 && static_cast<double>(of.rows) <= of.positions;
 }
 
 double TableSums::updated_values(double distinct, std::int64_t columns) const {
@@ -65,13 +67,20 @@ double TableSums::updated_values(double distinct, std::int64_t columns) const {
   return values;
 }
 
-void TableSums::update_rows(RankWork& to, const LookedUp& looked, double positions, double vectors,
-                            std::int64_t columns) const {
-  const double gradients = positions * static_cast<double>(columns), rows = looked.all.distinct_rows;
+void TableSums::update_rows(RankWork& to, const LookedUp& looked, const Gradients& gradients) const {
+  const std::int64_t columns = gradients.columns;
+  const double values = gradients.positions * static_cast<double>(columns), rows = looked.all.distinct_rows;
   const auto exchanged_sums = static_cast<double>(exchanged_row_sums(table, placement));
-  const bool in_two_passes = exchanged_sums > 0.0;
-  add(to, Term::update_value, gradients * ((in_two_passes ? 2 : 1) + (pools.by_max ? 1 : 0)));
-  add(to, Term::update_vector_line, far_gradient_lines(positions, vectors, columns));
+  const double passes = (exchanged_sums > 0.0 ? 2 : 1) + (pools.by_max ? 1 : 0);
+  if (adds_few(gradients)) {
+    add(to, Term::update_id, gradients.positions);
+    add(to, Term::update_value, values + passes * rows * static_cast<double>(columns));
+  } else {
+    add_positions(to, gradients.positions, gradients.rows);
+    add(to, Term::update_value, passes * values);
+    add(to, Term::update_vector_line,
+        gradients.vectors * (1.0 + share_of_following_line * (lines_of(4 * columns) - 1.0)));
+  }
   add(to, Term::update_shard, 1);
   add(to, Term::update_row, rows);
   add(to, Term::exchanged_row, exchanged_sums * rows);
@@ -87,9 +96,9 @@ bool TableSums::sorts_for_lookup() const {
   return storage_of(table).comes_and_goes && !table.any_key && !step.weighted && !pools.by_max;
 }
 
-void TableSums::add_positions(RankWork& to, double positions) const {
+void TableSums::add_positions(RankWork& to, double positions, std::int64_t rows) const {
   add(to, Term::update_id, positions);
-  if (!sorts_for_lookup()) add(to, Term::update_sorted_id, positions);
+  if (!sorts_for_lookup()) add(to, Term::update_sorted_id, positions * radix_passes(rows));
 }
 
 void TableSums::route_keys(RankWork& home, const Shard& shard, const LookedUp& looked) const {
@@ -106,11 +115,9 @@ void TableSums::find_keys(RankWork& owner, const Shard& shard, const LookedUp& l
   add(owner, Term::new_key, share * step.statistics.new_keys(number, step.global_batch));
 }
 
-void TableSums::update_shard(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions,
+void TableSums::update_shard(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions, double bags,
                              double vectors) const {
-  add_positions(owner, positions);
-  owner.update_keys += static_cast<double>(shard.rows.count());
-  update_rows(owner, looked, positions, vectors, shard.columns());
+  update_rows(owner, looked, {positions, bags, vectors, shard.rows.count(), shard.columns()});
 }
 
 void TableSums::add_codec(RankWork& to, double values) const {

@@ -32,6 +32,7 @@ class TableSums {
   double features = 0.0;  ///< that read it
   double own_ids = 0.0;   ///< of a rank's samples
   Pools pools;
+  double divided = 0.0;  ///< share of the features whose vectors are divided, as their bags have several ids or weights
 
   static void add(RankWork& to, Term term, double count) { at(to.counts, term) += count; }
   /// Adds bytes of arrays of a step (buffers.hpp).
@@ -44,9 +45,14 @@ class TableSums {
   /// Returns the values that an optimizer changes where it updates that many rows, or those of the parts that they are
   /// computed from.
   double updated_values(double distinct, std::int64_t columns) const;
-  /// Adds the update of all distinct rows, whose gradients are sums over that many positions, which name that many
-  /// vectors.
-  void update_rows(RankWork& to, const LookedUp& looked, double positions, double vectors, std::int64_t columns) const;
+  /// Counts the gradients of a rank that an update adds up: of so many positions in bags, some of them without any, of
+  /// `rows` rows of a shard, which name that many vectors.
+  struct Gradients {
+    double positions = 0.0, bags = 0.0, vectors = 0.0;
+    std::int64_t rows = 0, columns = 0;
+  };
+  /// Adds the update of all distinct rows, with the sums of their gradients.
+  void update_rows(RankWork& to, const LookedUp& looked, const Gradients& gradients) const;
   /// Adds lines of vectors that no cache holds: those that a lookup writes, or those whose gradients are read.
   void add_lines(RankWork& to, Term term, double lines) const { add(to, term, step.far_vectors * lines); }
   /// Adds values that are read or written as vectors are put together.
@@ -54,14 +60,17 @@ class TableSums {
     add(to, Term::output_value, values);
     add_lines(to, Term::output_line, values / values_of_line);
   }
-  void add_positions(RankWork& to, double positions) const;
+  /// Adds the copy of outputs' gradients that are then divided where they lie.
+  void add_divided_gradients(RankWork& to, double values) const { add(to, Term::gradient_value, 4 * divided * values); }
+  /// Adds the sort of positions by their rows, of which there are so many.
+  void add_positions(RankWork& to, double positions, std::int64_t rows) const;
   /// Adds what a home's ids take where their owners are found by the buckets of their keys.
   void route_keys(RankWork& home, const Shard& shard, const LookedUp& looked) const;
   /// Adds the finding of the rows of a shard by their keys, where they come and go: each distinct key once, whose place
   /// all `positions` of it then have.
   void find_keys(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions) const;
   /// Adds the update of an owner's shard.
-  void update_shard(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions,
+  void update_shard(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions, double bags,
                     double vectors) const;
   /// Adds the values of vectors that are encoded by the sender or decoded by the receiver, and as many of their
   /// gradients.
@@ -76,7 +85,7 @@ class TableSums {
   double lines_of_row(std::int64_t bytes) const;
   /// Returns whether the owner sorts ids by their keys for the lookup, and the update takes that order.
   bool sorts_for_lookup() const;
-  double far_gradient_lines(double positions, double vectors, std::int64_t columns) const;
+  bool adds_few(const Gradients& gradients) const;
 };
 
 /// Adds copies of some rows on every rank, and the sums of their gradients.

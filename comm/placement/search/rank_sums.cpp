@@ -7,24 +7,14 @@
 #include "reference/work.hpp"
 
 namespace shardmark::placement {
-namespace {
-
-double passes_of(double keys) { return static_cast<double>(radix_passes(static_cast<std::int64_t>(keys))); }
-
-}  // namespace
 
 RankSums sums_of(const RankWork& work, const MachineModel& machine) {
   RankSums sums;
   TermCounts counts = work.counts;
-  const auto take = [&](Term term) { return std::exchange(at(counts, term), 0.0) * at(machine.seconds, term); };
-  sums[RankSums::sorted] = take(Term::sorted_id);
-  sums[RankSums::replicated_sorted] = work.replicated_ids * at(machine.seconds, Term::update_sorted_id);
-  sums[RankSums::update_sorted] = take(Term::update_sorted_id) - sums[RankSums::replicated_sorted];
+  sums[RankSums::sorted] = std::exchange(at(counts, Term::sorted_id), 0.0) * at(machine.seconds, Term::sorted_id);
   const auto linear = compute_seconds(machine, counts);
   std::ranges::copy(linear, sums.at.begin() + RankSums::computing);
   sums[RankSums::sorted_keys] = work.sorted_keys;
-  sums[RankSums::update_keys] = work.update_keys;
-  sums[RankSums::replicated_keys] = work.replicated_keys;
   std::size_t phase = 0;
   for (const PhaseBytes* bytes : {&work.requested, &work.vectors, &work.gradients}) {
     sums[RankSums::exchanged + phase] = bytes->all;
@@ -40,9 +30,8 @@ std::array<double, phase_count> compute_seconds(const RankSums& sums) {
   std::array<double, phase_count> seconds;
   std::copy_n(sums.at.begin() + RankSums::computing, phase_count, seconds.begin());
   if (sums[RankSums::sorted] > 0.0)
-    seconds[index_of(Phase::input_dist)] += sums[RankSums::sorted] * passes_of(sums[RankSums::sorted_keys]);
-  seconds[index_of(Phase::update)] += sums[RankSums::update_sorted] * passes_of(sums[RankSums::update_keys]) +
-                                      sums[RankSums::replicated_sorted] * passes_of(sums[RankSums::replicated_keys]);
+    seconds[index_of(Phase::input_dist)] +=
+        sums[RankSums::sorted] * radix_passes(static_cast<std::int64_t>(sums[RankSums::sorted_keys]));
   return seconds;
 }
 

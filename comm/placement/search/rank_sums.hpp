@@ -10,17 +10,14 @@ namespace shardmark::placement {
 
 inline constexpr std::size_t exchange_phases = 3;  ///< exchange phases: input_dist, output_dist, grad_dist
 
-/// Holds a RankWork for one machine: what adds up on a rank, with the terms of a phase already as seconds. Sorts take
-/// their seconds per pass times the passes for all their keys.
+/// Holds a RankWork for one machine: what adds up on a rank, with the terms of a phase already as seconds. The sort of
+/// ids whose rows are asked for one by one (route.sorted_id) takes its seconds per pass times the passes for all its
+/// keys.
 struct RankSums {
   enum Place : std::size_t {
-    computing,  ///< seconds by phase, without sorts
+    computing,  ///< seconds by phase, without that sort
     sorted = phase_count,
-    update_sorted,
-    replicated_sorted,
     sorted_keys,
-    update_keys,
-    replicated_keys,
     exchanged,                              ///< bytes with each other rank (PhaseBytes::all), by exchange phase
     in_node = exchanged + exchange_phases,  ///< bytes with each other rank of its node
     on_rail = in_node + exchange_phases,    ///< bytes with each rank of its rail

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "comm/placement/cost/far_rows.hpp"
 #include "comm/placement/cost/step_cost.hpp"
 #include "comm/placement/planner.hpp"
 
@@ -73,6 +74,91 @@ TEST(StepCost, OfACopyOnEachOfTwoRanksByHand) {
   EXPECT_NEAR(seconds(step, Phase::update), 7 + 2 * (1 + 0.01 * 100 * 17 * 4 / 2), 1e-9);
 }
 
+TEST(StepCost, GradientsOfFewRowsAreAddedAndNotSortedByHand) {
+  OneTable one;
+  MachineModel machine = slow_machine();
+  machine.adds_few_rows = true;
+  const auto counted = [&](std::int64_t rows, std::int64_t batch, bool weighted, Pooling pooling) {
+    one.tables[0].rows = rows;
+    one.features[0].pooling = pooling;
+    const LookupStatistics statistics(one.tables, one.features, {});
+    const StepContext step{
+        .statistics = statistics, .ranks = 1, .ranks_per_node = 1, .global_batch = batch, .weighted = weighted};
+    const Plan plan = make_plan("table_wise", one.tables, one.features, {.ranks = 1, .global_batch = batch});
+    return finished_counts(settled(step, machine, plan),
+                           step_work(settled(step, machine, plan), machine, plan).ranks[0]);
+  };
+  const auto sorted = [&](const TermCounts& counts) { return at(counts, Term::update_sorted_id); };
+  const TermCounts few = counted(100, 4096, false, Pooling::sum);
+  EXPECT_EQ(sorted(few), 0);
+  EXPECT_EQ(at(few, Term::update_vector_line), 0);
+  EXPECT_NEAR(at(few, Term::update_value), 16 * (4096 + 100), 1e-6);  // added to sums, which are then the gradients
+  EXPECT_NEAR(at(few, Term::update_id), 4096, 1e-9);
+  EXPECT_NEAR(sorted(counted(100, 4096, true, Pooling::sum)), 4096, 1e-9);
+  EXPECT_NEAR(sorted(counted(100, 4096, false, Pooling::max)), 4096, 1e-9);
+  EXPECT_NEAR(sorted(counted(100, 199, false, Pooling::sum)), 199, 1e-9);  // fewer bags than twice the rows
+  const TermCounts many = counted(5000, 20000, false, Pooling::sum);       // the sums of 5,000 rows leave the cache
+  EXPECT_NEAR(sorted(many), 20000, 1e-6);
+  EXPECT_NEAR(at(many, Term::update_vector_line), 20000, 1e-6);
+  EXPECT_NEAR(sorted(counted(10000, 20000, false, Pooling::sum)), 2 * 20000, 1e-6);  // 14 bits take two passes
+  machine.adds_few_rows = false;
+  EXPECT_NEAR(sorted(counted(100, 4096, false, Pooling::sum)), 4096, 1e-9);
+}
+
+TEST(StepCost, RowsThatNoCacheHoldsByHand) {
+  const OneTable one;  // rows of 64 bytes; 8 ids a step
+  const auto distinct = [](double ids) { return 100 * (1 - std::pow(0.99, ids)); };
+  StepContext step = one.step(1);
+  const auto far = [&](std::optional<double> cached, double cache) {
+    step.cached_samples = cached;
+    return far_rows(step, 0, {0, 100, 1}, 1.0, cache);
+  };
+  const FarRows none = far({}, 0);
+  EXPECT_NEAR(none.lookup, distinct(8), 1e-9);
+  EXPECT_EQ(none.update, 0);
+  const FarRows held = far(24, 1e6);  // what was used in the three steps before
+  EXPECT_NEAR(held.lookup, distinct(32) - distinct(24), 1e-9);
+  EXPECT_EQ(held.update, 0);
+  EXPECT_NEAR(held.state, held.lookup, 1e-9);
+  const FarRows half = far(4, 1e6);  // half of what a step uses
+  EXPECT_NEAR(half.update, distinct(8) / 2, 1e-9);
+  EXPECT_NEAR(half.lookup, (distinct(12) - distinct(4)) / 2 + distinct(8) / 2, 1e-9);
+  // A quarter of the rows that a step reads of this table alone: those of 2 samples.
+  const FarRows own = far(0, distinct(8) * 64 / 4);
+  EXPECT_NEAR(own.lookup, 8 * (distinct(3) - distinct(2)), 1e-9);
+  EXPECT_GT(own.lookup, distinct(8));
+  EXPECT_NEAR(own.update, distinct(8), 1e-9);
+}
+
+TEST(StepCost, OfDenseSumsBeyondTheCacheByHand) {
+  const OneTable one;
+  MachineModel machine = slow_machine();
+  machine.cache_per_rank = 4 * 100 * 17 / 4.0;  // a quarter of the sums of 100 rows and their counts
+  const StepContext step = one.step(2);
+  const Plan plan = one.plan("data_parallel", 2);
+  const StepWork work = step_work(settled(step, machine, plan), machine, plan);
+  for (const RankWork& rank : work.ranks)
+    EXPECT_NEAR(at(rank.counts, Term::replicated_line), 0.75 * 100 * 17 / 16, 1e-9);
+}
+
+TEST(StepCost, MeansAreDividedWhereBagsHaveSeveralIdsOrWeights) {
+  OneTable one;
+  one.features[0].pooling = Pooling::mean;
+  const auto gradient_values = [&](std::int64_t hotness, bool weighted) {
+    one.features[0].hotness = hotness;
+    const LookupStatistics statistics(one.tables, one.features, {});
+    const StepContext step{
+        .statistics = statistics, .ranks = 2, .ranks_per_node = 2, .global_batch = 8, .weighted = weighted};
+    const Plan plan = one.plan("table_wise", 2);
+    return at(step_work(settled(step, slow_machine(), plan), slow_machine(), plan).ranks[0].counts,
+              Term::gradient_value);
+  };
+  const double summed = gradient_values(1, false);
+  EXPECT_EQ(summed, 2 * 4 * 16);  // 4 own samples of 16 columns are packed
+  EXPECT_EQ(gradient_values(3, false), summed + 4 * 4 * 16);
+  EXPECT_EQ(gradient_values(1, true), summed + 4 * 4 * 16);
+}
+
 TEST(StepCost, OfKeysIsThatOfTablesWhoseRowsComeAndGoByHand) {
   constexpr std::array of_keys{Term::route_key, Term::key_id, Term::key, Term::key_line, Term::new_key};
   OneTable one;
@@ -93,7 +179,9 @@ TEST(StepCost, OfKeysIsThatOfTablesWhoseRowsComeAndGoByHand) {
     const TermCounts dense = counted(Storage::dense, false, planner);
     for (const Term term : of_keys) EXPECT_EQ(at(dense, term), 0) << terms[static_cast<std::size_t>(term)].name;
     EXPECT_NEAR(at(dense, Term::update_sorted_id), 8, 1e-9);
+    EXPECT_NEAR(at(dense, Term::route_split_id), planner == "row_wise" ? 8 : 0, 1e-9);
     const TermCounts keys = counted(Storage::dynamic, false, planner);
+    EXPECT_EQ(at(keys, Term::route_split_id), 0);
     EXPECT_NEAR(at(keys, Term::key_id), 8, 0.2);  // shares of buckets are not those of rows
     EXPECT_NEAR(at(keys, Term::key), distinct, 0.2);
     EXPECT_NEAR(at(keys, Term::key_line), 2 * distinct, 0.4);  // of the key and of its uses: no cache holds anything

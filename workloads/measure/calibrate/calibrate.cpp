@@ -38,6 +38,20 @@ double ceiling(const comm::Communicator& world, const MachineRates& rates, std::
   return comm::all_reduce(world, most, comm::Reduce::min);
 }
 
+/// Returns, of rows of each measured size, the speed of reading them at random as a share of that of the largest. A row
+/// is read at least as fast as smaller ones.
+std::vector<placement::RowShare> row_shares(const comm::Communicator& world, const MachineRates& rates) {
+  std::vector<placement::RowShare> shares;
+  for (const Rate& rate : rates.rates) {
+    if (rate.name != "gather") continue;
+    const double speed = comm::all_reduce(world, rate.bytes_per_second, comm::Reduce::min);
+    shares.push_back(
+        {static_cast<double>(4 * rate.dim), shares.empty() ? speed : std::max(speed, shares.back().share)});
+  }
+  for (placement::RowShare& each : shares) each.share /= shares.back().share;
+  return shares;
+}
+
 constexpr double share_of_memory = 0.7;
 constexpr double most_exchange_seconds = 0.05, least_samples = 1.0 / 64;
 
@@ -51,12 +65,12 @@ double exchange_seconds(const CalibrationCase& of, const placement::MachineModel
                                [](const placement::PhasePrediction& phase) { return phase.exchange; });
 }
 
-/// Returns the cases, with tables small enough for so much memory, and batches for links that are slow.
+/// Returns the cases, with tables so small that two cases fit into so much memory, and batches for links that are slow.
 std::vector<CalibrationCase> fitting_cases(const comm::Communicator& world, const CalibrationSettings& settings,
                                            const placement::MachineModel& machine, double memory) {
   double largest = settings.largest_table;
   auto cases = calibration_cases(world.size(), largest, settings.samples);
-  const auto bytes = [&] { return std::transform_reduce(cases.begin(), cases.end(), 0.0, std::plus<>(), case_bytes); };
+  const auto bytes = [&] { return 2 * case_bytes(std::ranges::max(cases, {}, case_bytes)); };
   while (bytes() > memory && largest > 0x1p16) cases = calibration_cases(world.size(), largest /= 2, settings.samples);
   std::vector<double> seconds;
   for (const CalibrationCase& each : cases) seconds.push_back(exchange_seconds(each, machine));
@@ -77,7 +91,7 @@ std::vector<CalibrationCase> fitting_cases(const comm::Communicator& world, cons
 
 CalibrationSettings quick_calibration() {
   return {.rates = {.array_bytes = 1 << 20, .table_bytes = 1 << 22, .rows = 1 << 12, .rounds = 2},
-          .exchanges = {.smallest = 256, .largest = 1 << 16, .seconds = 0.0},
+          .exchanges = {.smallest = 256, .largest = 1 << 16, .largest_sum = 1 << 17, .seconds = 0.0},
           .auto_seconds = 0.0,
           .passes = {.seconds = 0.0, .passes = 1},
           .largest_table = 0x1p18,
@@ -100,15 +114,17 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   machine.name = result.fingerprint.digits;
   machine.source = "measured: " + result.fingerprint.words;
   machine.measured = true;
+  machine.adds_few_rows = host_reaches_arrays;
   machine.fingerprint = result.fingerprint.digits;
   machine.ranks_per_node = ranks_per_node(world);
   machine.cache_per_rank = cache_per_rank(world);
   machine.stream_bytes_per_second = ceiling(world, result.rates, "triad");
   machine.gather_bytes_per_second = ceiling(world, result.rates, "gather");
   machine.update_bytes_per_second = ceiling(world, result.rates, "read_modify_write");
-  result.cases = comm::agree(
-      world, [&] { return fitting_cases(world, settings, machine, share_of_memory * machine.memory_per_rank); });
-  result.times = case_times(world, result.cases, settings.passes, status);
+  machine.row_shares = row_shares(world, result.rates);
+  const double memory = share_of_memory * machine.memory_per_rank;
+  result.cases = comm::agree(world, [&] { return fitting_cases(world, settings, machine, memory); });
+  result.times = case_times(world, result.cases, settings.passes, memory, status);
   status("calibrating: fitting the terms");
   result.fit =
       comm::agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });

@@ -8,7 +8,7 @@
 
 namespace shardmark::workloads {
 
-/// Says how much a calibration measures, and for how long: with the defaults less than a minute.
+/// Says how much a calibration measures, and for how long: with the defaults one to two minutes.
 struct CalibrationSettings {
   RateSizes rates{};
   ExchangeSizes exchanges{};

@@ -33,12 +33,18 @@ struct Shape {
   placement::ReplicatedGradients gradients = placement::ReplicatedGradients::dense;
   ValueType wire = ValueType::fp32;
   Storage storage = Storage::dense;
+  Pooling pooling = Pooling::sum;
 
   bool operator==(const Shape&) const = default;
 };
 
 constexpr Shape by_keys(Shape shape) {
   shape.storage = Storage::dynamic;
+  return shape;
+}
+
+constexpr Shape mean(Shape shape) {
+  shape.pooling = Pooling::mean;
   return shape;
 }
 
@@ -80,6 +86,9 @@ constexpr std::array shapes{
     // More vectors than caches hold.
     Shape{"table_wise", 4, 250 * thousand, 64, 2, 16384, 0.0, adagrad},
     Shape{"table_wise", 8, 20 * thousand, 32, 1, 32768},
+    Shape{"table_wise", 8, 100 * thousand, 128, 1, 8192, 1.05},
+    Shape{"row_wise", 8, 100 * thousand, 128, 1, 8192, 1.05},
+    Shape{"row_wise", 8, 100 * thousand, 128, 1, 8192, 1.05, sgd, unique_rows},
     Shape{"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad},
     Shape{"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad, sparse_partials},
     Shape{"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad, unique_rows},
@@ -111,10 +120,14 @@ constexpr std::array shapes{
     Shape{"data_parallel", 1, 50 * thousand, 64, 5, 4096, 0.0, adagrad},
     Shape{"data_parallel", 26, 200, 16, 1, 8192, 0.0, rowwise_adagrad},
     Shape{"data_parallel", 64, 100, 8, 1, 512},
+    Shape{"data_parallel", 1, million, 32, 1, 8192, 1.05, rowwise_adagrad},
     Shape{"data_parallel", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad, dense_partials,
           placement::ReplicatedGradients::rows},
     Shape{"data_parallel", 1, 500 * thousand, 64, 10, 2048, 1.05, sgd, dense_partials,
           placement::ReplicatedGradients::rows},
+    // Bags that are divided.
+    mean({"table_wise", 13, 10 * thousand, 16, 1, 8192, 1.05, adam}),
+    mean({"table_wise", 2, 100 * thousand, 64, 4, 4096}),
     // Rows found by their keys.
     by_keys({"table_wise", 4, 20 * thousand, 32, 1, 8192, 0.0, rowwise_adagrad}),
     by_keys({"table_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad}),
@@ -144,7 +157,8 @@ Workload workload_of(const Shape& shape, int ranks, double largest_table, double
                                .dim = shape.dim,
                                .optimizer = {.kind = shape.optimizer},
                                .storage = shape.storage});
-    workload.features.push_back({.name = fmt::format("f{}", t), .table = t, .hotness = shape.hotness});
+    workload.features.push_back(
+        {.name = fmt::format("f{}", t), .table = t, .pooling = shape.pooling, .hotness = shape.hotness});
   }
   return workload;
 }
@@ -157,6 +171,7 @@ std::string case_name(const Shape& shape, const Workload& workload) {
   if (shape.planner == "row_wise") name += fmt::format(", {}", name_of(shape.transfer));
   if (shape.gradients != placement::ReplicatedGradients::dense) name += ", gradients by rows";
   if (shape.storage != Storage::dense) name += fmt::format(", {}", name_of(shape.storage));
+  if (shape.pooling != Pooling::sum) name += fmt::format(", {}", name_of(shape.pooling));
   if (shape.wire != ValueType::fp32) name += fmt::format(", wire {}", name_of(shape.wire));
   return name;
 }
@@ -224,32 +239,51 @@ class RunningCase {
   Timings timings_;
 };
 
+/// Returns numbers of cases in as few groups as fit into so many bytes, one after the other, if single cases do: cases
+/// of a kind, which follow each other, are in different groups. One that is like another goes with it, as what counts
+/// is how they differ.
+std::vector<std::vector<std::size_t>> groups_within(std::span<const CalibrationCase> cases, double bytes) {
+  for (std::size_t count = 1;; ++count) {
+    std::vector<std::vector<std::size_t>> groups(count);
+    std::vector<double> needed(count);
+    std::vector<std::size_t> group_of(cases.size());
+    std::size_t turn = 0;
+    for (std::size_t c = 0; c < cases.size(); ++c) {
+      group_of[c] = cases[c].like ? group_of[*cases[c].like] : turn++ % count;
+      groups[group_of[c]].push_back(c);
+      needed[group_of[c]] += case_bytes(cases[c]);
+    }
+    if (std::ranges::max(needed) <= bytes || count == cases.size()) return groups;
+  }
+}
+
 }  // namespace
 
 std::vector<CaseTimes> case_times(const comm::Communicator& comm, std::span<const CalibrationCase> cases,
-                                  const CasePasses& passes, const Status& status) {
-  std::vector<std::unique_ptr<RunningCase>> running(cases.size());
-  const double begin = MPI_Wtime();
-  const auto most = [&](double seconds) { return comm::all_reduce(comm, seconds, comm::Reduce::max); };
-  double visits = 0.0;  // seconds of those of the latest pass, without what the first has to prepare
-  for (int pass = 0; pass < passes.passes; ++pass) {
-    const double now = most(MPI_Wtime() - begin), of_pass = most(visits);
-    if (pass > 0 && now + of_pass > passes.all_seconds) break;
-    const double longest = pass > 0 ? of_pass * (passes.passes - pass) : passes.all_seconds;
-    visits = 0.0;
-    std::size_t done = 0;
-    for (const std::size_t c : order_of_turns(cases.size(), 1, pass)) {
-      const double left = std::max(1.0, std::min(passes.all_seconds, now + longest) - (MPI_Wtime() - begin));
-      status(fmt::format("calibrating: pass {} of {}, step {} of {}, at most {:.0f} s left", pass + 1, passes.passes,
-                         ++done, cases.size(), left));
-      if (!running[c]) running[c] = std::make_unique<RunningCase>(comm, cases[c]);
-      const double before = MPI_Wtime();
-      running[c]->visit(passes.seconds);
-      visits += MPI_Wtime() - before;
+                                  const CasePasses& passes, double bytes, const Status& status) {
+  std::vector<CaseTimes> times(cases.size());
+  std::size_t known = 0;
+  for (const std::vector<std::size_t>& group : groups_within(cases, bytes)) {
+    if (group.empty()) continue;
+    std::vector<std::unique_ptr<RunningCase>> running(group.size());
+    const double share = static_cast<double>(group.size()) / static_cast<double>(cases.size());
+    double all = 0.0, latest = 0.0;  // seconds of the visits of all passes and of the latest, of the slowest rank
+    for (int pass = 0; pass < passes.passes && all + latest <= share * passes.all_seconds; ++pass) {
+      double visits = 0.0;
+      std::size_t done = 0;
+      for (const std::size_t c : order_of_turns(group.size(), 1, pass)) {
+        status(fmt::format("calibrating: steps {} to {} of {}, pass {} of {}, {} visited", known + 1,
+                           known + group.size(), cases.size(), pass + 1, passes.passes, done++));
+        if (!running[c]) running[c] = std::make_unique<RunningCase>(comm, cases[group[c]]);
+        const double before = MPI_Wtime();
+        running[c]->visit(passes.seconds);
+        visits += MPI_Wtime() - before;
+      }
+      all += latest = comm::all_reduce(comm, visits, comm::Reduce::max);
     }
+    for (std::size_t c = 0; c < group.size(); ++c) times[group[c]] = running[c]->times();
+    known += group.size();
   }
-  std::vector<CaseTimes> times;
-  for (const auto& each : running) times.push_back(each->times());
   return times;
 }
 

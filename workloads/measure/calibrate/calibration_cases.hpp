@@ -44,14 +44,13 @@ struct CaseTimes {
 struct CasePasses {
   double seconds = 0.06;
   int passes = 4;
-  double all_seconds = 40.0;  ///< no further pass is begun that would not end in this time
+  double all_seconds = 60.0;  ///< of visits: no further pass is begun that would take longer
 };
 
-/// Runs the training step of every case, in passes over all of them in a random order, so that what disturbs the
-/// machine for a while does not affect one case alone. All their tables are in memory together. Collective; the same on
-/// every rank.
+/// Runs the training step of every case, in passes over as many of them as `bytes` of a rank hold, in a random order,
+/// so that what disturbs the machine for a while does not affect one case alone. Collective; the same on every rank.
 std::vector<CaseTimes> case_times(const comm::Communicator& comm, std::span<const CalibrationCase> cases,
-                                  const CasePasses& passes, const Status& status);
+                                  const CasePasses& passes, double bytes, const Status& status);
 
 /// Returns about how many bytes a case takes on the rank that needs most: tables, state, dense gradients, and what its
 /// batches and buffers take at most.

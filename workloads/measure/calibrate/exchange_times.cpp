@@ -151,9 +151,9 @@ class GroupTimes {
 };
 
 std::vector<std::int64_t> sizes_between(const ExchangeSizes& sizes, int ranks) {
+  const std::int64_t largest = std::min(std::max(sizes.largest, sizes.largest_sum), most_memory / ranks);
   std::vector<std::int64_t> all;
-  for (std::int64_t bytes = sizes.smallest; bytes <= std::min(sizes.largest, most_memory / ranks); bytes *= 2)
-    all.push_back(bytes);
+  for (std::int64_t bytes = sizes.smallest; bytes <= largest; bytes *= 2) all.push_back(bytes);
   return all;
 }
 
@@ -216,11 +216,13 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   for (const std::int64_t bytes : all) {
     status(fmt::format("calibrating: messages of {} bytes {} nodes", bytes, level.name));
     const double budget = sizes.seconds / static_cast<double>(all.size()), begin = MPI_Wtime();
-    const auto seconds = exchanges.seconds(bytes, bytes * largest, 0.9 * budget);
-    std::size_t at = 0;
-    for (const std::string& name : exchanges.names())
-      (machine.exchanges[name].*level.exchange)
-          .points.push_back(one_message(name, level, largest, static_cast<double>(bytes), seconds[at++]));
+    if (bytes <= sizes.largest) {
+      const auto seconds = exchanges.seconds(bytes, bytes * largest, 0.9 * budget);
+      std::size_t at = 0;
+      for (const std::string& name : exchanges.names())
+        (machine.exchanges[name].*level.exchange)
+            .points.push_back(one_message(name, level, largest, static_cast<double>(bytes), seconds[at++]));
+    }
     placement::MessageCost& steps = machine.*level.all_reduce;
     steps.points.push_back(one_step(largest, static_cast<double>(bytes),
                                     sums.seconds(bytes, bytes * largest, 0.1 * budget).front(), steps));

@@ -10,10 +10,11 @@
 
 namespace shardmark::workloads {
 
-/// Says at which sizes exchanges are measured, each four times the one before, and for how long in all.
+/// Says at which sizes exchanges are measured, each twice the one before, and for how long in all.
 struct ExchangeSizes {
   std::int64_t smallest = 64;  ///< bytes from rank to rank
   std::int64_t largest = std::int64_t{16} << 20;
+  std::int64_t largest_sum = std::int64_t{64} << 20;  ///< bytes of a vector that all ranks sum
   double seconds = 8.0;
 };
 

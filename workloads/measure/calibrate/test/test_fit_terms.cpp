@@ -2,6 +2,7 @@
 // The fit on times that are known to follow the model, and a whole calibration in small.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -19,6 +20,8 @@ const Status silent = [](const std::string&) {};
 placement::MachineModel some_machine() {
   placement::MachineModel machine = placement::described_cluster();
   for (std::size_t t = 0; t < placement::terms.size(); ++t) machine.seconds[t] *= 0.5 + static_cast<double>(t % 5);
+  machine.seconds[static_cast<std::size_t>(placement::Term::route_split_id)] = 2e-8;
+  machine.seconds[static_cast<std::size_t>(placement::Term::replicated_line)] = 3e-8;
   machine.optimizer_weights = {{"adam", 3.0}, {"adagrad", 2.0}, {"rowwise_adagrad", 1.5}};
   return machine;
 }
@@ -61,7 +64,8 @@ TEST(FitTerms, FindsSecondsThatCasesTellApart) {
   const TermFit fit = fit_terms(cases, times, 2, machine);
   for (const placement::Term term :
        {placement::Term::lookup_line, placement::Term::lookup_value, placement::Term::update_line,
-        placement::Term::update_value, placement::Term::key_id, placement::Term::route_key}) {
+        placement::Term::update_value, placement::Term::key_id, placement::Term::route_key,
+        placement::Term::route_split_id, placement::Term::replicated_line}) {
     const auto t = static_cast<std::size_t>(term);
     EXPECT_TRUE(fit.measured[t]) << placement::terms[t].name;
     EXPECT_NEAR(machine.seconds[t] / some_machine().seconds[t], 1.0, 0.05) << placement::terms[t].name;
@@ -102,6 +106,18 @@ TEST(CalibrationCases, GiveEveryRankWorkAndStandApart) {
   }
 }
 
+TEST(CalibrationCases, AreTimedWhereMemoryHoldsOneAtATime) {
+  const comm::Communicator world(MPI_COMM_WORLD);
+  const auto cases = calibration_cases(world.size(), 0x1p18, 1.0 / 64);
+  const auto some = std::span(cases).first(4);
+  const auto times = case_times(world, some, {.seconds = 0.0, .passes = 2}, 1.0, silent);
+  ASSERT_EQ(times.size(), some.size());
+  for (const CaseTimes& each : times) {
+    EXPECT_GE(each.steps, 2);
+    EXPECT_GT(each.step, 0.0);
+  }
+}
+
 TEST(Calibration, OfTheseRanksKnowsAllThatPredictionsNeed) {
   const comm::Communicator world(MPI_COMM_WORLD);
   const Calibration measured = calibrate(world, quick_calibration(), silent);
@@ -112,6 +128,10 @@ TEST(Calibration, OfTheseRanksKnowsAllThatPredictionsNeed) {
   EXPECT_EQ(measured.latencies.size(), world.size() > 1 ? 1 : 0);
   EXPECT_TRUE(measured.machine.measured);
   EXPECT_GT(measured.machine.gather_bytes_per_second, 0.0);
+  ASSERT_EQ(measured.machine.row_shares.size(), 3);  // rows of 64, 256 and 512 bytes
+  EXPECT_TRUE(std::ranges::is_sorted(measured.machine.row_shares, {}, &placement::RowShare::share));
+  EXPECT_EQ(measured.machine.row_shares.back().share, 1.0);
+  EXPECT_EQ(measured.machine.adds_few_rows, host_reaches_arrays);
   for (const placement::StepPrediction& step : measured.fit.predictions) EXPECT_TRUE(std::isfinite(step.seconds));
   const auto json = to_json(world, measured, quick_calibration());
   EXPECT_EQ(json.at("calibration").at("cases").size(), measured.cases.size());
