@@ -106,6 +106,7 @@ void GroupFlight::divide(const StepInput& input, const std::vector<std::int64_t>
                                    .stride = dim,
                                    .pooling = features[f].pooling});
   }
+  if (divided_blocks.host.empty()) return;
   kernels::divide_by_bag(Execution(), divided_blocks.array(), input.bags.offsets, input.bags.weights, bag_vectors);
 }
 
