@@ -2,6 +2,7 @@
 #include "comm/collectives.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "comm/datatype.hpp"

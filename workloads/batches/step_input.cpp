@@ -41,7 +41,7 @@ StepInput make_step_input(const comm::Communicator& comm, const Workload& worklo
   for (std::int64_t f = 0; f < own.features; ++f) {
     const Feature& feature = workload.features[f];
     const std::int64_t dim = workload.tables[feature.table].dim;
-    bool alone = own.weights.empty();  // has an id each bag, or none
+    bool alone = own.weights.empty();  // every bag has one id, or none
     reference::for_each_bag(own, f, feature, 0, own.samples, [&](const reference::Bag& bag) {
       offsets.push_back(offsets.back() + std::ssize(bag.ids));
       alone &= std::ssize(bag.ids) <= 1;

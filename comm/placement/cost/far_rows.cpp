@@ -23,10 +23,7 @@ double bytes_of_row(const Table& table) {
 /// Returns the bytes of the distinct rows of that many samples, in all tables whose rows are stored, and of the vectors
 /// and their gradients that pass through the caches between them, whose arrays serve all steps.
 double footprint(const StepContext& step, double samples) {
-  double bytes = 0.0;
-  for (const Feature& feature : step.features())
-    bytes += 8.0 * std::min(samples, static_cast<double>(step.global_batch)) *
-             static_cast<double>(bags_per_sample(feature) * step.tables()[feature.table].dim);
+  double bytes = 2 * pooled_bytes(step, std::min(samples, static_cast<double>(step.global_batch)));
   for (std::int64_t t = 0; t < std::ssize(step.tables()); ++t) {
     const Table& table = step.tables()[t];
     if (!storage_of(table).computes())
@@ -70,6 +67,13 @@ FarRows far_rows(const StepContext& step, std::int64_t table, const RowSet& rows
   }
   return {kept * since_last_step + (1.0 - kept) * in_lookup, (1.0 - kept) * in_step,
           kept * since_last_step + (1.0 - kept) * in_step};
+}
+
+double pooled_bytes(const StepContext& step, double samples) {
+  double values = 0.0;  // of a sample
+  for (const Feature& feature : step.features())
+    values += static_cast<double>(bags_per_sample(feature) * step.tables()[feature.table].dim);
+  return 4 * samples * values;
 }
 
 double share_beyond(double bytes, double cache) { return cache > 0.0 && bytes > cache ? 1.0 - cache / bytes : 0.0; }

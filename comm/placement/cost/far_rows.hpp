@@ -23,6 +23,9 @@ struct FarRows {
 /// ranks in a replica; cache: bytes of a rank.
 FarRows far_rows(const StepContext& step, std::int64_t table, const RowSet& rows, double share, double cache);
 
+/// Returns the bytes of the pooled embeddings of so many samples.
+double pooled_bytes(const StepContext& step, double samples);
+
 /// Returns the share of that many bytes, used one after the other again and again, that a cache does not hold; 0
 /// without a cache.
 double share_beyond(double bytes, double cache);

@@ -84,7 +84,7 @@ class SingleRows {
     TableSums::add_buffer(
         owner_, bytes_of_vectors({.held = 4 * held * w_}, sums_.pools, RowTransfer::unique_rows, sums_.packing.wire));
     sums_.add_held_gradients(owner_, held, shard_.columns());
-    sums_.update_shard(owner_, shard_, looked_, held, held, held);
+    sums_.update_rows(owner_, looked_, {held, held, held, shard_.rows.count(), shard_.columns()});
   }
 
   /// Adds the part of a rank between the homes of its node and the owner.

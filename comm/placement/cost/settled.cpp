@@ -42,14 +42,6 @@ bool sends_dense_partials(const StepContext& step, const Plan& plan) {
   return true;
 }
 
-/// Returns the bytes of the pooled embeddings of a rank's samples.
-double vector_bytes(const StepContext& step) {
-  double bytes = 0.0;
-  for (const Feature& feature : step.features())
-    bytes += 4.0 * static_cast<double>(step.samples() * bags_per_sample(feature) * step.tables()[feature.table].dim);
-  return bytes;
-}
-
 }  // namespace
 
 StepContext settled(const StepContext& step, const MachineModel& machine, const Plan& plan) {
@@ -57,7 +49,7 @@ StepContext settled(const StepContext& step, const MachineModel& machine, const 
   if (id_type(step.movement.wire_ids, plan, step.tables()) == IdType::int64) result.movement.wire_ids = WireIds::int64;
   if (result.nodes.count() == 0) result.nodes = nodes_of(step);
   if (!result.cached_samples && machine.cache_per_rank > 0.0) result.cached_samples = cached_samples(step, machine);
-  result.far_vectors = share_beyond(vector_bytes(step), machine.cache_per_rank);
+  result.far_vectors = share_beyond(pooled_bytes(step, static_cast<double>(step.samples())), machine.cache_per_rank);
   if (step.movement.dedup == Dedup::automatic) {
     result.movement.dedup = Dedup::local;
     if (result.nodes.even() && node_is_cheaper(result, plan)) result.movement.dedup = Dedup::node;

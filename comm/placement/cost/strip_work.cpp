@@ -176,7 +176,8 @@ class StripWork {
     sums_.read_rows(to, looked, looked.all.distinct_rows, columns_);
     TableSums::add_buffer(to, owned_id_bytes(looked.all.ids));
     sums_.add_held_gradients(to, looked.all.ids, columns_);
-    sums_.update_shard(to, *shards_[s], looked, looked.all.ids, looked.all.bags, looked.all.touched_bags);
+    sums_.update_rows(to, looked,
+                      {looked.all.ids, looked.all.bags, looked.all.touched_bags, shards_[s]->rows.count(), columns_});
   }
 
   /// Adds the work of the owner of partial sums that it sends to each home, itself included, and back.

@@ -115,11 +115,6 @@ void TableSums::find_keys(RankWork& owner, const Shard& shard, const LookedUp& l
   add(owner, Term::new_key, share * step.statistics.new_keys(number, step.global_batch));
 }
 
-void TableSums::update_shard(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions, double bags,
-                             double vectors) const {
-  update_rows(owner, looked, {positions, bags, vectors, shard.rows.count(), shard.columns()});
-}
-
 void TableSums::add_codec(RankWork& to, double values) const {
   if (packing.wire.forward != ValueType::fp32) add(to, Term::coded_value, values);
   if (packing.wire.backward != ValueType::fp32) add(to, Term::coded_gradient, values);

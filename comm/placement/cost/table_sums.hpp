@@ -69,9 +69,6 @@ class TableSums {
   /// Adds the finding of the rows of a shard by their keys, where they come and go: each distinct key once, whose place
   /// all `positions` of it then have.
   void find_keys(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions) const;
-  /// Adds the update of an owner's shard.
-  void update_shard(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions, double bags,
-                    double vectors) const;
   /// Adds the values of vectors that are encoded by the sender or decoded by the receiver, and as many of their
   /// gradients.
   void add_codec(RankWork& to, double values) const;

@@ -26,7 +26,7 @@ struct CalibrationCase {
   Job job(const comm::Communicator& comm) const { return {comm, options, plans, cases}; }
 };
 
-/// Returns the cases of a calibration: some 60 steps that differ in what the time of a step depends on: dim 4 to 256,
+/// Returns the cases of a calibration: some 70 steps that differ in what the time of a step depends on: dim 4 to 256,
 /// hotness 1 to 30, repeated ids, tables within the caches and far beyond, optimizers, few and many tables, placements,
 /// transfers, storages, wire types. Per rank the largest table has at most `largest_table` bytes; the global batch is
 /// one of `samples` times the least of all cases, so that small numbers make short tests.
