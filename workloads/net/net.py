@@ -26,7 +26,7 @@ VERIFY = Path(__file__).resolve().parents[2] / "scripts" / "verify-export"
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="test_net, as it was built")
-    parser.add_argument("--cases", type=int, default=1500)
+    parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--first", type=int, help="number of the first case (default: behind those of --summary, or from the commit)")
     parser.add_argument("--seconds", type=float, default=0, help="begin no case after so long")
     parser.add_argument("--threads", default="1,1,2,3", help="of a rank, by launch in turns")

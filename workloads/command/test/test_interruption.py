@@ -9,8 +9,9 @@ from pathlib import Path
 
 from program import MPIEXEC, SHARDMARK, ProgramTest, main, records
 
+STEPS = 1200
 LONG = ["compare", "criteo-kaggle", "--plan", "table_wise,row_wise", "--exchange", "pairwise,linear", "--scale", "1/4096",
-        "--batch", "240", "--threads", "1", "--steps", "3000", "--check", "1", "--out"]
+        "--batch", "240", "--threads", "1", "--steps", str(STEPS), "--check", "1", "--out"]
 WARNED = {signal.SIGUSR1: "SIGUSR1", signal.SIGTERM: "SIGTERM"}
 
 
@@ -103,7 +104,7 @@ class Interruption(ProgramTest):
                 self.assertEqual(case["plan_digest"], before["plan_digest"])
                 self.assertEqual(case["step_ms"]["samples"][:before["step_ms"]["n"]], before["step_ms"]["samples"])
         for case in cases:
-            self.assertEqual((case["step_ms"]["n"], len(case["step_ms"]["visits"]), len(case["conditions"]["seconds"])), (3000, 6, 6))
+            self.assertEqual((case["step_ms"]["n"], len(case["step_ms"]["visits"]), len(case["conditions"]["seconds"])), (STEPS, 6, 6))
         self.refuses(self.resumed(None, file), "came to its end")
 
     def test_an_interrupted_job_goes_on_in_a_file_of_its_own(self):
@@ -114,7 +115,7 @@ class Interruption(ProgramTest):
         other = self.new_path(".jsonl")
         self.succeeds(self.resumed(other, file))
         self.assertEqual(file.read_bytes(), before)
-        self.assertEqual([case["step_ms"]["n"] for case in records(other)[1:]], 4 * [3000])
+        self.assertEqual([case["step_ms"]["n"] for case in records(other)[1:]], 4 * [STEPS])
         self.refuses(self.launch(2, *LONG[:-1], "--seed", "7", "--resume", file), "seed", "--resume")
         self.refuses(self.launch(2, *LONG[:-1], "--wire", "fp16", "--resume", file), "none of this job", "table_wise")
         self.refuses(self.launch(2, *LONG[:-1], "--resume", self.folder / "none.partial"), "none.partial")
@@ -139,7 +140,7 @@ class Interruption(ProgramTest):
         self.succeeds(self.launch(2, *LONG[:-1], "--resume", partial, "--out", file, "--force"))
         for old, new in zip(before[1:], records(file)[1:]):
             self.assertEqual(new["step_ms"]["samples"][:old["step_ms"]["n"]], old["step_ms"]["samples"])
-            self.assertEqual(new["step_ms"]["n"], 3000)
+            self.assertEqual(new["step_ms"]["n"], STEPS)
         self.assertFalse(partial.exists())
 
     def test_a_job_without_a_case_leaves_nothing_behind(self):

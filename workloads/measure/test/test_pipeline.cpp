@@ -41,12 +41,13 @@ const std::array stale_ones{Async{.mode = AsyncMode::rows}, Async{.mode = AsyncM
 
 TEST(Pipeline, ExactModesAreBitEqualOverTwoHundredSteps) {
   const comm::Communicator comm(MPI_COMM_WORLD);
-  std::size_t turn = 0;  // exact_ones are an odd number: each meets both plans
+  const int steps = host_reaches_arrays ? 200 : 40;  // those of an emulated device take ten times as long
+  std::size_t turn = 0;                              // exact_ones are an odd number: each meets both plans
   for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::rowwise_adagrad}) {
     const RunOptions options = small_case(Pooling::mean, optimizer, false);
     for (const Async& async : exact_ones) {
       const char* planner = turn++ % 2 == 0 ? "row_wise" : "data_parallel+table_wise";
-      EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()), {.async = async}, 200), 0)
+      EXPECT_EQ(different_steps(comm, options, plan_of(planner, options, comm.size()), {.async = async}, steps), 0)
           << planner << " " << Case{.async = async}.name();
     }
   }
@@ -91,9 +92,13 @@ TEST(Pipeline, ExactModesAreBitEqualForEveryPlanTransferAndPooling) {
   if (host_reaches_arrays) GTEST_SKIP() << "the net draws asynchronous modes";
   const comm::Communicator comm(MPI_COMM_WORLD);
   std::size_t turn = 0, taken = 0;
-  for (const Pooling pooling : {Pooling::sum, Pooling::none, Pooling::max, Pooling::sqrtn})
-    for (const std::string_view planner : planners_of_every_kind(comm.size()))
+  for (const Pooling pooling : {Pooling::sum, Pooling::none, Pooling::max, Pooling::sqrtn}) {
+    const bool even = pooling == Pooling::sum || pooling == Pooling::max;
+    std::size_t number = 0;
+    for (const std::string_view planner : planners_of_every_kind(comm.size())) {
+      ++number;
       for (const auto& transfer : placement::transfers) {
+        if ((number + index_of(transfer.value)) % 2 != even) continue;  // two poolings for each
         const RunOptions options = small_case(pooling, OptimizerKind::adagrad, false);
         const placement::Plan plan = plan_of(planner, options, comm.size());
         Case config{.movement = {.transfer = transfer.value}, .async = exact_ones[turn++ % exact_ones.size()]};
@@ -105,6 +110,8 @@ TEST(Pipeline, ExactModesAreBitEqualForEveryPlanTransferAndPooling) {
         EXPECT_EQ(different_steps(comm, options, plan, config, 7), 0)
             << name_of(pooling) << " " << planner << " " << config.name();
       }
+    }
+  }
   EXPECT_GT(taken, 20u);
 }
 
