@@ -39,6 +39,10 @@ inline constexpr bool in_host_memory =
 template <class Exec>
 inline constexpr bool on_device = !in_host_memory<Exec>;
 
+/// Says how many items in a row one thread takes: one on a device, whose threads read neighbours together.
+template <class Exec>
+inline constexpr std::int64_t items_in_a_row = on_device<Exec> ? 1 : 256;
+
 /// Returns the alignment of arrays of so many bytes: they begin with the first of a pair of cache lines (large ones of
 /// Kokkos begin with the second) or, on the host and from two huge pages on, with a huge page. What is skipped for that
 /// is never touched.

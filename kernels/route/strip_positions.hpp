@@ -13,6 +13,7 @@ struct StripPositions {
   Array<Exec, std::int64_t> offsets;         ///< [bags + 1]
   Array<Exec, float> weights;                ///< [positions], or empty when the bags have no weights
   Array<Exec, std::int64_t> keys;            ///< [positions]: first_keys[slot that owns the row] + its local row
+  Array<Exec, std::int32_t> slots;           ///< [positions], or empty where nobody reads it: that slot
   /// These are [positions], or empty: where any[slot] is not 0, the slot and the id, which is any integer and is not
   /// added to the key; elsewhere the slot is -1.
   Array<Exec, std::int32_t> tags = {};

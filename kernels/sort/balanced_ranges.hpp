@@ -28,6 +28,27 @@ KOKKOS_INLINE_FUNCTION std::int64_t last_at_most(std::int64_t size, std::int64_t
   return first_at_least(size, value + 1, at) - 1;
 }
 
+/// Walks through ascending keys, and says for each which range it is in: k of those that begin at firsts[0 .. count).
+struct RangeWalk {
+  const std::int64_t* firsts;
+  std::int64_t count;
+  std::int64_t range;
+
+  /// Begins at `key`, which is firsts[0] or above.
+  KOKKOS_FORCEINLINE_FUNCTION RangeWalk(const std::int64_t* begins, std::int64_t ranges, std::int64_t key)
+      : firsts(begins), count(ranges), range(last_at_most(ranges, key, [&](std::int64_t k) { return begins[k]; })) {}
+
+  /// Returns the range of a key that is not below those before.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t to(std::int64_t key) {
+    while (range + 1 < count && firsts[range + 1] <= key) ++range;
+    return range;
+  }
+  /// Returns the first key behind the range, at most `end`.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t stop(std::int64_t end) const {
+    return range + 1 < count ? Kokkos::min(end, firsts[range + 1]) : end;
+  }
+};
+
 /// Calls body(block, first, stop) for the runs [first, stop) of items of one block that make up [item, end), which is
 /// not empty. blocks: an array in ascending order of items; a block has `bags` of them, from first_of(block) on.
 template <class Blocks, class FirstOf, class Body>

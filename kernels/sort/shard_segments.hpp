@@ -45,6 +45,8 @@ class ShardSegments {
     list_row_ids(Exec(), unique, first_row, first_keys_, ids);
   }
 
+  const ConstArray<Exec, std::int64_t>& first_keys() const { return first_keys_; }
+
  private:
   ConstArray<Exec, std::int64_t> first_keys_;
   Array<Exec, std::int64_t> begins_;

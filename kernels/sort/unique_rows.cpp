@@ -6,6 +6,7 @@
 #include "kernels/sort/device_radix_sort.hpp"
 #include "kernels/sort/device_segments.hpp"
 #include "kernels/sort/radix_sort.hpp"
+#include "kernels/sort/shard_words.hpp"
 
 namespace shardmark::kernels {
 
@@ -21,12 +22,18 @@ std::int64_t host_count(const Exec& exec, const UniqueRows<Exec>& unique) {
 template <class Exec>
 void invert_unique_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray<Exec, std::int64_t> first_keys,
                         ConstArray<Exec, std::int64_t> shift, Array<Exec, std::int64_t> inverse) {
+  constexpr std::int64_t block_size = items_in_a_row<Exec>;
   const auto shards = static_cast<std::int64_t>(first_keys.extent(0));
   Kokkos::parallel_for(
-      "shardmark::invert_unique_rows", static_range(exec, unique.positions()), KOKKOS_LAMBDA(const std::int64_t u) {
-        if (u >= unique.count()) return;
-        const std::int64_t row = u + shift(last_at_most(shards, unique.key(u), first_keys));
-        for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) inverse(unique.position(i)) = row;
+      "shardmark::invert_unique_rows", static_range(exec, (unique.positions() + block_size - 1) / block_size),
+      KOKKOS_LAMBDA(const std::int64_t block) {
+        const std::int64_t begin = block * block_size, end = Kokkos::min(unique.count(), begin + block_size);
+        if (begin >= end) return;
+        RangeWalk shard(first_keys.data(), shards, unique.key(begin));
+        for (std::int64_t u = begin; u < end; ++u) {
+          const std::int64_t row = u + shift(shard.to(unique.key(u)));
+          for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) inverse(unique.position(i)) = row;
+        }
       });
 }
 
@@ -158,12 +165,105 @@ UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> ke
   return unique;
 }
 
-#define UNIQUE_ROWS_ON(Exec)                                                                       \
-  SHARDMARK_INSTANCE(host_count<Exec>)                                                             \
-  SHARDMARK_INSTANCE(invert_unique_rows<Exec>)                                                     \
-  SHARDMARK_INSTANCE(mark_distinct<Exec>)                                                          \
-  template UniqueRows<Exec> unique_rows(const Exec&, ConstArray<Exec, std::int64_t>, std::int64_t, \
-                                        ConstArray<Exec, std::int64_t>, std::int64_t, UniqueRowsWorkspace<Exec>&);
+/// Sorts words shard by shard: each chunk of the keys, in order, writes its words behind those of the shard of the
+/// chunks before it; then one thread sorts a shard.
+template <class Exec>
+struct SortOfShards {
+  ConstArray<Exec, std::int64_t> keys;
+  KeyShards<Exec> shards;
+  Array<Exec, std::uint32_t> places;  ///< [chunks x shards], then where the shards begin and end
+  Array<Exec, std::uint64_t> words, other;
+  std::int64_t count, chunks, chunk_size;
+  int position_bits;
+
+  struct Count {};
+  struct Place {};
+  struct Scatter {};
+  struct Sort {};
+
+  KOKKOS_FUNCTION std::int64_t end(std::int64_t chunk) const {
+    return Kokkos::min(static_cast<std::int64_t>(keys.extent(0)), (chunk + 1) * chunk_size);
+  }
+  KOKKOS_FUNCTION void operator()(Count, std::int64_t chunk) const {
+    std::uint32_t* sizes = &places(chunk * count);
+    for (std::int64_t s = 0; s < count; ++s) sizes[s] = 0;
+    for (std::int64_t i = chunk * chunk_size; i < end(chunk); ++i) ++sizes[shards.of(i)];
+  }
+  KOKKOS_FUNCTION void operator()(Place, std::int64_t s, std::uint32_t& sum, bool final) const {
+    if (final) places(chunks * count + s) = sum;
+    if (s == count) return;
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+      std::uint32_t& cell = places(chunk * count + s);
+      const std::uint32_t size = cell;
+      if (final) cell = sum;
+      sum += size;
+    }
+  }
+  KOKKOS_FUNCTION void operator()(Scatter, std::int64_t chunk) const {
+    std::uint32_t* next = &places(chunk * count);
+    for (std::int64_t i = chunk * chunk_size; i < end(chunk); ++i)
+      other(next[shards.of(i)]++) = key_word(keys(i), i, position_bits);
+  }
+  KOKKOS_FUNCTION void operator()(Sort, std::int64_t s) const {
+    const std::int64_t begin = places(chunks * count + s), size = places(chunks * count + s + 1) - begin;
+    const std::int64_t first_key = shards.first_keys(s), rows = shards.first_keys(s + 1) - first_key;
+    const std::uint64_t* placed = other.data() + begin;
+    const ShardWords shard{{.first_key = first_key, .rows = rows}, size, position_bits};
+    const auto fill = [&](std::uint64_t* unsorted) {
+      for (std::int64_t i = 0; unsorted != placed && i < size; ++i) unsorted[i] = placed[i];
+    };
+    shard.sort(rows, fill, words.data() + begin, other.data() + begin);
+  }
+};
+
+/// Returns the distinct rows of n keys, sorted shard by shard.
+template <class Exec>
+UniqueRows<Exec> unique_rows_by_shard(const Exec& exec, ConstArray<Exec, std::int64_t> keys,
+                                      const KeyShards<Exec>& shards, std::int64_t key_bound,
+                                      UniqueRowsWorkspace<Exec>& workspace) {
+  constexpr std::int64_t smallest_chunk = 4096;
+  const auto n = static_cast<std::int64_t>(keys.extent(0));
+  const std::int64_t chunks = std::clamp<std::int64_t>(n / smallest_chunk, 1, exec.concurrency());
+  const SortOfShards<Exec> sort{keys,
+                                shards,
+                                workspace.histograms.first((chunks + 1) * shards.count() + 1),
+                                workspace.words.first(n),
+                                workspace.sorted.first(n),
+                                shards.count(),
+                                chunks,
+                                (n + chunks - 1) / chunks,
+                                RadixPlan(n, n, key_bound).position_bits};
+  using Kernel = SortOfShards<Exec>;
+  Kokkos::parallel_for("shardmark::count_shard_keys", static_range<typename Kernel::Count>(exec, chunks), sort);
+  Kokkos::parallel_scan("shardmark::place_shard_keys", static_range<typename Kernel::Place>(exec, sort.count + 1),
+                        sort);
+  Kokkos::parallel_for("shardmark::scatter_shard_keys", static_range<typename Kernel::Scatter>(exec, chunks), sort);
+  Kokkos::parallel_for("shardmark::sort_shard_keys", dynamic_range<typename Kernel::Sort>(exec, sort.count), sort);
+  const UniqueRows<Exec> unique{sort.words, workspace.segments.first(n + 1), workspace.total.first(1),
+                                sort.position_bits};
+  mark_distinct(exec, unique, workspace);
+  return unique;
+}
+
+template <class Exec>
+UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> keys, const KeyShards<Exec>& shards,
+                             std::int64_t key_bound, UniqueRowsWorkspace<Exec>& workspace) {
+  if constexpr (!on_device<Exec>) {
+    const std::int64_t known = static_cast<std::int64_t>(shards.of.extent(0)), threads = exec.concurrency();
+    if (shards.count() >= 4 * threads && 64 * shards.count() <= known)
+      return unique_rows_by_shard<Exec>(exec, keys, shards, key_bound, workspace);
+  }
+  return unique_rows<Exec>(exec, keys, key_bound, workspace);
+}
+
+#define UNIQUE_ROWS_ON(Exec)                                                                                       \
+  SHARDMARK_INSTANCE(host_count<Exec>)                                                                             \
+  SHARDMARK_INSTANCE(invert_unique_rows<Exec>)                                                                     \
+  SHARDMARK_INSTANCE(mark_distinct<Exec>)                                                                          \
+  template UniqueRows<Exec> unique_rows(const Exec&, ConstArray<Exec, std::int64_t>, std::int64_t,                 \
+                                        ConstArray<Exec, std::int64_t>, std::int64_t, UniqueRowsWorkspace<Exec>&); \
+  template UniqueRows<Exec> unique_rows(const Exec&, ConstArray<Exec, std::int64_t>, const KeyShards<Exec>&,       \
+                                        std::int64_t, UniqueRowsWorkspace<Exec>&);
 SHARDMARK_ON_EACH_SPACE(UNIQUE_ROWS_ON)
 
 }  // namespace shardmark::kernels

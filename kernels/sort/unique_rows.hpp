@@ -78,4 +78,19 @@ UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> ke
   return unique_rows<Exec>(exec, keys, key_bound, {}, static_cast<std::int64_t>(keys.extent(0)), workspace);
 }
 
+/// Says in which ranges the keys of some positions lie: shard s has those from first_keys(s) to first_keys(s + 1).
+template <class Exec>
+struct KeyShards {
+  ConstArray<Exec, std::int64_t> first_keys;  ///< [shards + 1], ascending from 0
+  ConstArray<Exec, std::int32_t> of;          ///< [n] the shard of each key, or empty where nobody has said it
+
+  std::int64_t count() const { return static_cast<std::int64_t>(first_keys.extent(0)) - 1; }
+};
+
+/// Does the same where keys lie in shards. A host that knows them, and has enough of them to keep its threads busy,
+/// brings the words of each together, where its second-level cache holds them, and sorts them there by their rows.
+template <class Exec>
+UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> keys, const KeyShards<Exec>& shards,
+                             std::int64_t key_bound, UniqueRowsWorkspace<Exec>& workspace);
+
 }  // namespace shardmark::kernels

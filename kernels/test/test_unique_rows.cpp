@@ -100,6 +100,36 @@ TEST(UniqueRows, EqualsAStableSortForAnySizeAndBound) {
   }
 }
 
+TEST(UniqueRows, AreTheSameWhereTheirShardsAreKnown) {
+  UniqueRowsWorkspace<Space> workspace, of_shards;
+  const Space exec;
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    SCOPED_TRACE(seed_line(seed));
+    Random random(seed);
+    const std::int64_t shards = draw(random, 1, 8 * exec.concurrency()), n = draw(random, 0, 400 * shards);
+    std::vector<std::int64_t> bounds{0};  // shards of none, a few and many rows
+    for (std::int64_t s = 0; s < shards; ++s)
+      bounds.push_back(bounds.back() + draw(random, 0, std::int64_t{1} << draw(random, 0, 24)));
+    bounds.back() = std::max<std::int64_t>(bounds.back(), 1);
+    std::vector<std::int64_t> keys(at(n));
+    std::vector<std::int32_t> of(at(n));
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const std::int64_t s = draw(random, 0, seed % 3 == 0 ? 0 : shards - 1);  // of every third seed, most in one shard
+      const auto rows = bounds[at(s) + 1] - bounds[at(s)];
+      keys[i] = rows == 0 ? bounds.back() - 1 : bounds[at(s)] + draw(random, 0, std::min<std::int64_t>(rows, 900) - 1);
+      of[i] = static_cast<std::int32_t>(std::ranges::upper_bound(bounds, keys[i]) - bounds.begin() - 1);
+    }
+    const auto on_device = array_of(exec, keys, "keys");
+    const auto expected = unique_rows(exec, on_device, bounds.back(), workspace);
+    const KeyShards<Space> known{array_of(exec, bounds, "first_keys"), array_of(exec, of, "shards")};
+    const auto unique = unique_rows(exec, on_device, known, bounds.back(), of_shards);
+    const std::int64_t count = host_count(exec, expected);
+    ASSERT_EQ(host_count(exec, unique), count);
+    EXPECT_EQ(host(unique.words), host(expected.words));
+    EXPECT_EQ(first(unique.segments, at(count + 1)), first(expected.segments, at(count + 1)));
+  }
+}
+
 TEST(UniqueRows, CarriesOtherNumbersInThePlaceOfPositions) {
   UniqueRowsWorkspace<Space> workspace;
   const Space exec;

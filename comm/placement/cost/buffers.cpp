@@ -15,7 +15,7 @@ double vector_bytes(std::int64_t columns) { return 4.0 * static_cast<double>(col
 
 double asker_bytes(const WireTypes& wire, Dedup dedup, std::int64_t columns, const ShardCounts& own) {
   const double requested = asks_once(dedup) ? own.distinct_rows : own.ids, vector = vector_bytes(columns);
-  double bytes = 72 * own.ids;             // keys, their sort, indices, weights, offsets
+  double bytes = 76 * own.ids;             // keys, shards, their sort, indices, weights, offsets
   bytes += requested * (16 + 3 * vector);  // rows as they come and by group; gradients
   if (wire != WireTypes{}) bytes += requested * 2 * vector;
   return bytes;

@@ -79,10 +79,8 @@ std::vector<std::int64_t> HomeRows::held_shards() const {
 }
 
 void HomeRows::request(const StepInput& input) {
-  list_positions(input);
+  const PositionKeys positions = list_positions(input);
   const std::int64_t bound = input.global_ids * most_strips_;
-  const std::int64_t any = shards_.any.extent(0) > 0 ? positions_ : 0;
-  const PositionKeys positions{keys_.first(positions_), tags_.first(any), any_ids_.first(any)};
   if (node_)
     owners_.request(node_->request(positions, bound), bound);
   else
@@ -90,7 +88,7 @@ void HomeRows::request(const StepInput& input) {
 }
 
 /// Offsets, keys and weights of the ids of every strip, in the order of the bags.
-void HomeRows::list_positions(const StepInput& input) {
+PositionKeys HomeRows::list_positions(const StepInput& input) {
   requested_bags_.set(input);
   std::vector<std::int64_t> ids_before{0};
   for (const std::int64_t ids : requested_bags_.ids()) ids_before.push_back(ids_before.back() + ids);
@@ -109,10 +107,12 @@ void HomeRows::list_positions(const StepInput& input) {
   offsets_ = offsets_scratch_.first(bags + 1);
   weights_ = weights_scratch_.first(weighted ? positions_ : 0);
   const std::int64_t any = shards_.any.extent(0) > 0 ? positions_ : 0;
+  const auto keys = keys_.first(positions_), any_ids = any_ids_.first(any);
+  const auto slots = slots_.first(kernels::on_device<Execution> ? 0 : positions_), tags = tags_.first(any);
   kernels::list_strip_positions<Execution>(
       Execution(), shards_.owners, shards_.first_keys, requested_bags_.bags(),
-      {first_of_strip_.array(), position_shift_.array(), offsets_, weights_, keys_.first(positions_), tags_.first(any),
-       any_ids_.first(any), shards_.any});
+      {first_of_strip_.array(), position_shift_.array(), offsets_, weights_, keys, slots, tags, any_ids, shards_.any});
+  return {keys, slots, tags, any_ids};
 }
 
 void HomeRows::lay_out(const StepInput& input, const std::vector<std::int64_t>& pooled_begin,

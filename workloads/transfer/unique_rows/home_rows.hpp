@@ -96,7 +96,7 @@ class HomeRows {
                         const DeviceArray<float>& held);
 
  private:
-  void list_positions(const StepInput& input);
+  PositionKeys list_positions(const StepInput& input);
   void place_groups();
   void list_rows();
   void add_strip(std::size_t number, std::int64_t bags, std::int64_t output, std::int64_t gradient,
@@ -117,7 +117,7 @@ class HomeRows {
   std::int64_t positions_ = 0;
   HostList<std::int64_t> first_of_strip_, position_shift_;
   DeviceScratch<std::int64_t> offsets_scratch_{"shardmark::home_offsets"}, keys_{"shardmark::home_keys"};
-  DeviceScratch<std::int32_t> tags_{"shardmark::home_tags"};
+  DeviceScratch<std::int32_t> tags_{"shardmark::home_tags"}, slots_{"shardmark::home_slots"};
   DeviceScratch<std::int64_t> any_ids_{"shardmark::home_any_ids"};
   DeviceScratch<float> weights_scratch_{"shardmark::home_weights"};
   DeviceArray<std::int64_t> offsets_;

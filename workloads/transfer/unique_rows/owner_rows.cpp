@@ -7,7 +7,7 @@ namespace shardmark::workloads {
 
 void OwnerRows::find(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids) {
   asked_.list(offsets, ids);
-  distinct_.find({asked_.keys(), {}, {}});
+  distinct_.find({asked_.keys(), {}, {}, {}});
 }
 
 void OwnerRows::read(const DeviceArray<float>& held) {

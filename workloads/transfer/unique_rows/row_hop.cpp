@@ -119,7 +119,8 @@ void DistinctRows::find(const PositionKeys& positions, bool repeated) {
           "unique_rows: a rank has more than 2^27 different ids in a step; use a smaller batch, or --dedup");
     keys = numbered(positions, numbers_.numbers(), keys_.first(static_cast<std::int64_t>(keys.extent(0))));
   }
-  unique_ = kernels::unique_rows<Execution>(exec, keys, shards_.keys, workspace_);
+  unique_ = kernels::unique_rows<Execution>(
+      exec, keys, kernels::KeyShards<Execution>{segments_.first_keys(), positions.shards}, shards_.keys, workspace_);
   if (repeated) {
     unique_.segments = each_.first(unique_.positions() + 1);
     kernels::count_up(exec, unique_.segments);
@@ -227,7 +228,7 @@ void AnsweredRows::list(const ConstDeviceArray<std::int64_t>& offsets, const Con
 }
 
 PositionKeys AnsweredRows::requested_keys() {
-  if (rows_.any.extent(0) == 0) return {keys_, {}, {}};
+  if (rows_.any.extent(0) == 0) return {keys_, {}, {}, {}};
   const auto tags = tags_.first(static_cast<std::int64_t>(keys_.extent(0)));
   auto shard = stage_.held().first;
   for (const kernels::GradientBlock& block : blocks_.host) {
@@ -237,7 +238,7 @@ PositionKeys AnsweredRows::requested_keys() {
     if (any) Kokkos::deep_copy(Execution(), part(keys_, block.first_bag, end), block.first_key);
     if (++shard == stage_.held().second) shard = stage_.held().first;
   }
-  return {keys_, tags, ids_};
+  return {keys_, {}, tags, ids_};
 }
 
 void AnsweredRows::repeat(const DistinctRows& distinct, const DeviceArray<float>& packed,

@@ -31,6 +31,7 @@ struct RowShard {
 /// the id.
 struct PositionKeys {
   ConstDeviceArray<std::int64_t> keys;     ///< [positions], see RowShard::first_key
+  ConstDeviceArray<std::int32_t> shards;   ///< [positions], their row shards, or empty where nobody has listed them
   ConstDeviceArray<std::int32_t> tags;     ///< [positions], row shard or -1; empty where no shard has any keys
   ConstDeviceArray<std::int64_t> any_ids;  ///< as many
 };
