@@ -31,7 +31,7 @@ void invert_unique_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstA
         if (begin >= end) return;
         RangeWalk shard(first_keys.data(), shards, unique.key(begin));
         for (std::int64_t u = begin; u < end; ++u) {
-          const std::int64_t row = u + shift(shard.to(unique.key(u)));
+          const std::int64_t row = u + shift(block_size == 1 ? shard.range : shard.to(unique.key(u)));
           for (std::int64_t i = unique.begin(u); i < unique.begin(u + 1); ++i) inverse(unique.position(i)) = row;
         }
       });
