@@ -37,25 +37,33 @@ void invert_unique_rows(const Exec& exec, const UniqueRows<Exec>& unique, ConstA
       });
 }
 
-/// Makes one stable pass of the sort: chunk c of the words, in order, goes behind the same digits of the chunks before
-/// it. source(i): word i of the input.
-template <class Exec, class Source>
-void radix_pass(const Exec& exec, std::int64_t n, int shift, int digit_bits, const Source& source,
-                const Array<Exec, std::uint64_t>& target, Scratch<Exec, std::uint32_t>& scratch) {
+/// Says which digit of its key a word has.
+struct KeyDigit {
+  int shift, bits;
+
+  KOKKOS_FUNCTION std::uint64_t operator()(std::int64_t, std::uint64_t word) const {
+    return (word >> shift) & ((std::uint64_t{1} << bits) - 1);
+  }
+};
+
+/// Makes one stable pass of a sort: chunk c of the words, in order, goes behind the same digits of the chunks before
+/// it. Returns where the words of each digit end. source(i): word i of the input; digit_of(i, word): below `digits`.
+template <class Exec, class Source, class Digit>
+Array<Exec, std::uint32_t> radix_pass(const Exec& exec, std::int64_t n, std::int64_t digits, const Digit& digit_of,
+                                      const Source& source, const Array<Exec, std::uint64_t>& target,
+                                      Scratch<Exec, std::uint32_t>& scratch) {
   constexpr std::int64_t smallest_chunk = 4096;
   constexpr auto line =
       cache_line / std::int64_t{sizeof(std::uint64_t)};  // the next of a digit comes while one is filled
   const std::int64_t chunks = std::max<std::int64_t>(1, std::min<std::int64_t>(exec.concurrency(), n / smallest_chunk));
   const std::int64_t chunk_size = (n + chunks - 1) / chunks;
-  const std::int64_t digits = std::int64_t{1} << digit_bits;
   const Array<Exec, std::uint32_t> histograms = scratch.first(chunks * digits);
-  const std::uint64_t mask = static_cast<std::uint64_t>(digits) - 1;
   Kokkos::parallel_for(
       "shardmark::radix_count", static_range(exec, chunks), KOKKOS_LAMBDA(const std::int64_t chunk) {
         std::uint32_t* histogram = &histograms(chunk * digits);
         for (std::int64_t d = 0; d < digits; ++d) histogram[d] = 0;
         const std::int64_t end = Kokkos::min(n, (chunk + 1) * chunk_size);
-        for (std::int64_t i = chunk * chunk_size; i < end; ++i) ++histogram[(source(i) >> shift) & mask];
+        for (std::int64_t i = chunk * chunk_size; i < end; ++i) ++histogram[digit_of(i, source(i))];
       });
   Kokkos::parallel_scan(
       "shardmark::radix_scan", static_range(exec, digits),
@@ -73,11 +81,12 @@ void radix_pass(const Exec& exec, std::int64_t n, int shift, int digit_bits, con
         const std::int64_t end = Kokkos::min(n, (chunk + 1) * chunk_size);
         for (std::int64_t i = chunk * chunk_size; i < end; ++i) {
           const std::uint64_t word = source(i);
-          const std::uint32_t place = histogram[(word >> shift) & mask]++;
+          const std::uint32_t place = histogram[digit_of(i, word)]++;
           target(place) = word;
           prefetch_to_write(target.data() + place + line);
         }
       });
+  return Kokkos::subview(histograms, std::pair((chunks - 1) * digits, chunks * digits));
 }
 
 /// Returns the words of all positions sorted by key, stably. The result lives in `workspace`.
@@ -87,9 +96,10 @@ Array<Exec, std::uint64_t> sorted_words(const Exec& exec, const KeyWords<Exec>& 
   const auto n = static_cast<std::int64_t>(source.keys.extent(0));
   Array<Exec, std::uint64_t> words = workspace.words.first(n);
   Array<Exec, std::uint64_t> other = workspace.sorted.first(n);
-  radix_pass(exec, n, plan.position_bits, plan.digit_bits, source, words, workspace.histograms);
+  const std::int64_t digits = std::int64_t{1} << plan.digit_bits;
+  radix_pass(exec, n, digits, KeyDigit{plan.position_bits, plan.digit_bits}, source, words, workspace.histograms);
   for (int pass = 1; pass < plan.passes; ++pass) {
-    radix_pass(exec, n, plan.position_bits + pass * plan.digit_bits, plan.digit_bits, words, other,
+    radix_pass(exec, n, digits, KeyDigit{plan.position_bits + pass * plan.digit_bits, plan.digit_bits}, words, other,
                workspace.histograms);
     std::swap(words, other);
   }
@@ -165,82 +175,38 @@ UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> ke
   return unique;
 }
 
-/// Sorts words shard by shard: each chunk of the keys, in order, writes its words behind those of the shard of the
-/// chunks before it; then one thread sorts a shard.
+/// Says in which shard word i is.
 template <class Exec>
-struct SortOfShards {
-  ConstArray<Exec, std::int64_t> keys;
-  KeyShards<Exec> shards;
-  Array<Exec, std::uint32_t> places;  ///< [chunks x shards], then where the shards begin and end
-  Array<Exec, std::uint64_t> words, other;
-  std::int64_t count, chunks, chunk_size;
-  int position_bits;
+struct ShardDigit {
+  ConstArray<Exec, std::int32_t> of;
 
-  struct Count {};
-  struct Place {};
-  struct Scatter {};
-  struct Sort {};
-
-  KOKKOS_FUNCTION std::int64_t end(std::int64_t chunk) const {
-    return Kokkos::min(static_cast<std::int64_t>(keys.extent(0)), (chunk + 1) * chunk_size);
-  }
-  KOKKOS_FUNCTION void operator()(Count, std::int64_t chunk) const {
-    std::uint32_t* sizes = &places(chunk * count);
-    for (std::int64_t s = 0; s < count; ++s) sizes[s] = 0;
-    for (std::int64_t i = chunk * chunk_size; i < end(chunk); ++i) ++sizes[shards.of(i)];
-  }
-  KOKKOS_FUNCTION void operator()(Place, std::int64_t s, std::uint32_t& sum, bool final) const {
-    if (final) places(chunks * count + s) = sum;
-    if (s == count) return;
-    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-      std::uint32_t& cell = places(chunk * count + s);
-      const std::uint32_t size = cell;
-      if (final) cell = sum;
-      sum += size;
-    }
-  }
-  KOKKOS_FUNCTION void operator()(Scatter, std::int64_t chunk) const {
-    std::uint32_t* next = &places(chunk * count);
-    for (std::int64_t i = chunk * chunk_size; i < end(chunk); ++i)
-      other(next[shards.of(i)]++) = key_word(keys(i), i, position_bits);
-  }
-  KOKKOS_FUNCTION void operator()(Sort, std::int64_t s) const {
-    const std::int64_t begin = places(chunks * count + s), size = places(chunks * count + s + 1) - begin;
-    const std::int64_t first_key = shards.first_keys(s), rows = shards.first_keys(s + 1) - first_key;
-    const std::uint64_t* placed = other.data() + begin;
-    const ShardWords shard{{.first_key = first_key, .rows = rows}, size, position_bits};
-    const auto fill = [&](std::uint64_t* unsorted) {
-      for (std::int64_t i = 0; unsorted != placed && i < size; ++i) unsorted[i] = placed[i];
-    };
-    shard.sort(rows, fill, words.data() + begin, other.data() + begin);
-  }
+  KOKKOS_FUNCTION std::int64_t operator()(std::int64_t i, std::uint64_t) const { return of(i); }
 };
 
-/// Returns the distinct rows of n keys, sorted shard by shard.
+/// Returns the distinct rows of n keys: their words are brought together by shard, and one thread sorts those of a
+/// shard.
 template <class Exec>
 UniqueRows<Exec> unique_rows_by_shard(const Exec& exec, ConstArray<Exec, std::int64_t> keys,
                                       const KeyShards<Exec>& shards, std::int64_t key_bound,
                                       UniqueRowsWorkspace<Exec>& workspace) {
-  constexpr std::int64_t smallest_chunk = 4096;
   const auto n = static_cast<std::int64_t>(keys.extent(0));
-  const std::int64_t chunks = std::clamp<std::int64_t>(n / smallest_chunk, 1, exec.concurrency());
-  const SortOfShards<Exec> sort{keys,
-                                shards,
-                                workspace.histograms.first((chunks + 1) * shards.count() + 1),
-                                workspace.words.first(n),
-                                workspace.sorted.first(n),
-                                shards.count(),
-                                chunks,
-                                (n + chunks - 1) / chunks,
-                                RadixPlan(n, n, key_bound).position_bits};
-  using Kernel = SortOfShards<Exec>;
-  Kokkos::parallel_for("shardmark::count_shard_keys", static_range<typename Kernel::Count>(exec, chunks), sort);
-  Kokkos::parallel_scan("shardmark::place_shard_keys", static_range<typename Kernel::Place>(exec, sort.count + 1),
-                        sort);
-  Kokkos::parallel_for("shardmark::scatter_shard_keys", static_range<typename Kernel::Scatter>(exec, chunks), sort);
-  Kokkos::parallel_for("shardmark::sort_shard_keys", dynamic_range<typename Kernel::Sort>(exec, sort.count), sort);
-  const UniqueRows<Exec> unique{sort.words, workspace.segments.first(n + 1), workspace.total.first(1),
-                                sort.position_bits};
+  const int position_bits = RadixPlan(n, n, key_bound).position_bits;
+  const Array<Exec, std::uint64_t> words = workspace.words.first(n), other = workspace.sorted.first(n);
+  const Array<Exec, std::uint32_t> ends =
+      radix_pass(exec, n, shards.count(), ShardDigit<Exec>{shards.of}, KeyWords<Exec>{keys, {}, position_bits}, other,
+                 workspace.histograms);
+  Kokkos::parallel_for(
+      "shardmark::sort_shard_keys", dynamic_range(exec, shards.count()), KOKKOS_LAMBDA(const std::int64_t s) {
+        const std::int64_t begin = s == 0 ? 0 : ends(s - 1), size = ends(s) - begin;
+        const std::int64_t first_key = shards.first_keys(s), rows = shards.first_keys(s + 1) - first_key;
+        const std::uint64_t* placed = other.data() + begin;
+        const auto fill = [&](std::uint64_t* unsorted) {
+          for (std::int64_t i = 0; unsorted != placed && i < size; ++i) unsorted[i] = placed[i];
+        };
+        ShardWords{{.first_key = first_key, .rows = rows}, size, position_bits}.sort(rows, fill, words.data() + begin,
+                                                                                     other.data() + begin);
+      });
+  const UniqueRows<Exec> unique{words, workspace.segments.first(n + 1), workspace.total.first(1), position_bits};
   mark_distinct(exec, unique, workspace);
   return unique;
 }
