@@ -45,9 +45,11 @@ std::byte tag(std::size_t from, std::size_t to, std::int64_t k, std::int64_t b) 
 }
 
 void append_message(Bytes& bytes, std::size_t from, std::size_t to, std::int64_t count, std::int64_t element_bytes) {
-  for (std::int64_t k = 0; k < count; ++k) {
-    for (std::int64_t b = 0; b < element_bytes; ++b) bytes.push_back(tag(from, to, k, b));
-  }
+  const std::size_t before = bytes.size();
+  bytes.resize(before + count * element_bytes);
+  std::byte* next = bytes.data() + before;
+  for (std::int64_t k = 0; k < count; ++k)
+    for (std::int64_t b = 0; b < element_bytes; ++b) *next++ = tag(from, to, k, b);
 }
 
 Bytes by_mpi(const Route& route, const Bytes& send, std::int64_t element_bytes) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <span>
 
 #include "comm/collectives.hpp"
 #include "comm/reduction/reductions.hpp"
@@ -74,13 +75,13 @@ std::vector<Counts> counts_with_pieces(std::size_t ranks, std::int64_t limit) {
 
 /// A sum of such values depends on the order of its additions, unless they are `exact`: then they are whole numbers.
 float partial(std::size_t rank, std::size_t i, bool exact) {
-  std::minstd_rand random(static_cast<unsigned>(rank * 100003 + i + 1));
-  random.discard(3);
-  const auto whole = static_cast<float>(random() % 1000);
-  return exact ? whole : (whole + 0.1F) * (random() % 2 == 0 ? 1.0F : 1e-4F);
+  const std::uint64_t mixed = (rank * 100003 + i + 1) * 0x9E3779B97F4A7C15ULL;
+  const auto whole = static_cast<float>((mixed >> 32) % 1000);
+  return exact ? whole : (whole + 0.1F) * (mixed >> 63 == 0 ? 1.0F : 1e-4F);
 }
 
-float sum_of(std::vector<float> x, const std::string_view reduction, std::size_t home) {
+/// Changes x.
+float sum_of(std::span<float> x, const std::string_view reduction, std::size_t home) {
   const std::size_t ranks = x.size(), participants = std::bit_floor(ranks), folded = ranks - participants;
   if (reduction == "recursive_halving") {
     for (std::size_t q = 0; q < participants; ++q) x[q] = q < folded ? x[2 * q] + x[2 * q + 1] : x[q + folded];
@@ -96,12 +97,12 @@ float sum_of(std::vector<float> x, const std::string_view reduction, std::size_t
 
 /// [values of all ranks], for any order of the additions that is stated.
 std::vector<float> sums_of(const Counts& counts, std::string_view reduction, bool exact) {
-  std::vector<float> sums;
+  std::vector<float> sums(exclusive_scan(counts).back()), x(counts.size());
+  std::size_t i = 0;
   for (std::size_t home = 0; home < counts.size(); ++home)
-    for (std::int64_t k = 0; k < counts[home]; ++k) {
-      std::vector<float> x;
-      for (std::size_t rank = 0; rank < counts.size(); ++rank) x.push_back(partial(rank, sums.size(), exact));
-      sums.push_back(sum_of(std::move(x), reduction, home));
+    for (std::int64_t k = 0; k < counts[home]; ++k, ++i) {
+      for (std::size_t rank = 0; rank < counts.size(); ++rank) x[rank] = partial(rank, i, exact);
+      sums[i] = sum_of(x, reduction, home);
     }
   return sums;
 }
@@ -114,8 +115,8 @@ TEST_P(Reductions, AddInTheStatedOrderAndGatherWhatWasAdded) {
       SCOPED_TRACE("counts " + testing::PrintToString(counts) + ", rank " + std::to_string(self_));
       const std::vector<float> sums = sums_of(counts, name, exact);
       const auto offsets = exclusive_scan(counts);
-      std::vector<float> partials;
-      for (std::size_t i = 0; i < sums.size(); ++i) partials.push_back(partial(self_, i, exact));
+      std::vector<float> partials(sums.size());
+      for (std::size_t i = 0; i < sums.size(); ++i) partials[i] = partial(self_, i, exact);
       const std::vector<float> before = partials;
       reduction_->lay_out(counts);
       for (int step = 0; step < 2; ++step) {

@@ -22,17 +22,17 @@ endfunction()
 set(libraries fmt::fmt nlohmann_json::nlohmann_json)
 shardmark_precompiled(shardmark_headers "${libraries}")
 list(APPEND libraries MPI::MPI_CXX)
-set(of_kernels $<TARGET_PROPERTY:shardmark_kernels,INTERFACE_COMPILE_OPTIONS>)
-shardmark_precompiled(shardmark_kokkos_headers "${libraries};Kokkos::kokkos" <Kokkos_Core.hpp> <mpi.h>)
-target_compile_options(shardmark_kokkos_headers PRIVATE ${of_kernels})
+set(of_tests "")
 if(SHARDMARK_TESTS)
   list(APPEND libraries GTest::gtest)
-  shardmark_precompiled(shardmark_test_headers "${libraries}" <mpi.h> <gtest/gtest.h>) # of tests that are not OPTIMIZED
+  set(of_tests <gtest/gtest.h>)
+  shardmark_precompiled(shardmark_test_headers "${libraries}" <mpi.h> ${of_tests}) # of tests that are not OPTIMIZED
   shardmark_compile_quickly(shardmark_test_headers -O0)
   shardmark_leave_out_of_odr(shardmark_test_headers)
-  # Of those that are.
-  shardmark_precompiled(shardmark_kokkos_test_headers "${libraries};Kokkos::kokkos" <Kokkos_Core.hpp> <mpi.h> <gtest/gtest.h>)
-  shardmark_compile_quickly(shardmark_kokkos_test_headers)
-  shardmark_leave_out_of_odr(shardmark_kokkos_test_headers)
-  target_compile_options(shardmark_kokkos_test_headers PRIVATE ${of_kernels})
+endif()
+# Of libraries with kernels, and of tests that are optimised as they are.
+shardmark_precompiled(shardmark_kokkos_headers "${libraries};Kokkos::kokkos" <Kokkos_Core.hpp> <mpi.h> ${of_tests})
+target_compile_options(shardmark_kokkos_headers PRIVATE $<TARGET_PROPERTY:shardmark_kernels,INTERFACE_COMPILE_OPTIONS>)
+if(SHARDMARK_TESTS) # has a macro among its options
+  target_compile_options(shardmark_kokkos_headers INTERFACE $<TARGET_PROPERTY:GTest::gtest,INTERFACE_COMPILE_OPTIONS>)
 endif()

@@ -87,6 +87,7 @@ class Device {
     } else {
       if (used_ + size > reserved) fail("its 64 GiB are in use");
       used_ += size;
+      madvise(base_, round_up(used_, huge_page), MADV_DODUMP);
       if (opened_ > 0) protect(PROT_READ | PROT_WRITE);
       blocks_[at].size = size;
     }
@@ -210,6 +211,8 @@ class Device {
     if (addresses == MAP_FAILED) fail("no addresses for its memory");
     base_ = reinterpret_cast<char*>(round_up(reinterpret_cast<std::uintptr_t>(addresses), huge_page));
     madvise(base_, reserved, MADV_HUGEPAGE);
+    madvise(base_, reserved,
+            MADV_DONTDUMP);  // unlike what is in use, so that setting rights moves no border of the system's
     const char* wish = std::getenv("SHARDMARK_EMULATED");
     const std::string_view named = wish != nullptr ? wish : "deferred";
     if (named == "eager") {
