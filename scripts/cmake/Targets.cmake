@@ -211,6 +211,18 @@ function(shardmark_test_part program name)
   endforeach()
 endfunction()
 
+# Tests with RESOURCE_GROUPS cores:1 that begin with this run on one core each, three on a core, where ctest is given this file.
+set(shardmark_on_one_core ${PROJECT_SOURCE_DIR}/scripts/cmake/on_one_core)
+cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+math(EXPR last "${cores} - 1")
+set(slots "")
+foreach(core RANGE ${last})
+  list(APPEND slots "{\"id\": \"${core}\", \"slots\": 3}")
+endforeach()
+list(JOIN slots ", " slots)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cores.json
+  CONTENT "{\"version\": {\"major\": 1, \"minor\": 0}, \"local\": [{\"cores\": [${slots}]}]}\n")
+
 # shardmark_mpi_run(NAME RANKS TIMEOUT command...): a ctest that runs the command under mpiexec. It counts as three processors
 # at most: with more it would start only where half of the others have ended, at the end and alone, where its ranks mostly wait.
 function(shardmark_mpi_run name ranks timeout)
@@ -218,8 +230,8 @@ function(shardmark_mpi_run name ranks timeout)
   if(ranks GREATER 3)
     set(processors 3)
   endif()
-  add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS "mpi;ranks-${ranks}" TIMEOUT ${timeout} PROCESSORS ${processors})
+  add_test(NAME ${name} COMMAND ${shardmark_on_one_core} ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS "mpi;ranks-${ranks}" TIMEOUT ${timeout} PROCESSORS ${processors} RESOURCE_GROUPS cores:1)
 endfunction()
 
 # In a unity build a name may hide one of another file.

@@ -51,9 +51,9 @@ RunOptions large_case(Pooling pooling) {
   RunOptions options = small_case(pooling, OptimizerKind::sgd, false);
   options.checked_steps = 1;
   options.batches = 1;
-  options.workload.global_batch = 4000;
+  options.workload.global_batch = 2000;
   options.workload.ids = {.distribution = IdDistribution::uniform, .weighted = true};
-  options.workload.tables = {{.name = "small", .rows = 4000, .dim = 16}, {.name = "large", .rows = 200000, .dim = 32}};
+  options.workload.tables = {{.name = "small", .rows = 4000, .dim = 16}, {.name = "large", .rows = 100000, .dim = 32}};
   options.workload.features = {{.name = "f", .table = 0, .pooling = pooling, .hotness = 10},
                                {.name = "g", .table = 1, .pooling = pooling, .hotness = 10}};
   return options;
