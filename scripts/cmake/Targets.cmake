@@ -211,18 +211,6 @@ function(shardmark_test_part program name)
   endforeach()
 endfunction()
 
-# Tests with RESOURCE_GROUPS cores:1 that begin with this run on one core each, three on a core, where ctest is given this file.
-set(shardmark_on_one_core ${PROJECT_SOURCE_DIR}/scripts/cmake/on_one_core)
-cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
-math(EXPR last "${cores} - 1")
-set(slots "")
-foreach(core RANGE ${last})
-  list(APPEND slots "{\"id\": \"${core}\", \"slots\": 3}")
-endforeach()
-list(JOIN slots ", " slots)
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cores.json
-  CONTENT "{\"version\": {\"major\": 1, \"minor\": 0}, \"local\": [{\"cores\": [${slots}]}]}\n")
-
 # shardmark_mpi_run(NAME RANKS TIMEOUT command...): a ctest that runs the command under mpiexec. It counts as three processors
 # at most: with more it would start only where half of the others have ended, at the end and alone, where its ranks mostly wait.
 function(shardmark_mpi_run name ranks timeout)
@@ -244,6 +232,17 @@ target_compile_options(shardmark_warnings INTERFACE
 
 if(SHARDMARK_TESTS)
   enable_testing()
+  # Tests with RESOURCE_GROUPS cores:1 that begin with this run on one core each, three on a core, where ctest is given this file.
+  set(shardmark_on_one_core ${PROJECT_SOURCE_DIR}/scripts/cmake/on_one_core)
+  cmake_host_system_information(RESULT shardmark_cores QUERY NUMBER_OF_LOGICAL_CORES)
+  math(EXPR last "${shardmark_cores} - 1")
+  set(slots "")
+  foreach(core RANGE ${last})
+    list(APPEND slots "{\"id\": \"${core}\", \"slots\": 3}")
+  endforeach()
+  list(JOIN slots ", " slots)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cores.json
+    CONTENT "{\"version\": {\"major\": 1, \"minor\": 0}, \"local\": [{\"cores\": [${slots}]}]}\n")
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY
     TEST_INCLUDE_FILES ${PROJECT_SOURCE_DIR}/scripts/cmake/test_environment.cmake)
   add_library(shardmark_test_main STATIC ${PROJECT_SOURCE_DIR}/scripts/cmake/test_main.cpp)
