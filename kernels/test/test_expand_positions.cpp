@@ -5,7 +5,7 @@
 namespace shardmark::kernels::test {
 namespace {
 
-constexpr std::int64_t untouched = -7;
+constexpr std::int64_t not_expanded = -7;
 
 template <class Types>
 class ExpandPositionsTest : public testing::Test {};
@@ -18,7 +18,7 @@ struct Expanded {
 
 /// Position after position, bag after bag, block after block.
 Expanded expected(const std::vector<GradientBlock>& blocks, const HostBags& bags, const LaterBags& from) {
-  const std::vector<std::int64_t> none(bags.indices.size(), untouched);
+  const std::vector<std::int64_t> none(bags.indices.size(), not_expanded);
   Expanded result{none, none};
   for (const auto& block : blocks)
     for (std::int64_t bag = std::max(block.first_bag, from.bag); bag < block.first_bag + block.bags; ++bag)
@@ -54,7 +54,7 @@ TYPED_TEST(ExpandPositionsTest, EqualsTheDefinition) {
     LaterBags from;
     if (seed % 2 == 1) from.bag = draw(random, 0, bags.bags());
     from.position = bags.offsets[at(from.bag)];
-    const std::vector<std::int64_t> none(bags.indices.size(), untouched);
+    const std::vector<std::int64_t> none(bags.indices.size(), not_expanded);
     const auto keys = array_of(exec, none, "keys"), gradient_offset = array_of(exec, none, "gradient_offset");
     const auto indices = array_of(exec, converted<typename TypeParam::Index>(bags.indices), "indices");
     expand_positions(exec, ConstArray<Exec, GradientBlock>(array_of(exec, blocks, "blocks")),

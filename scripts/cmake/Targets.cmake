@@ -164,8 +164,6 @@ function(shardmark_test name)
   elseif(NOT arg_OPTIMIZED AND NOT "${arg_LINK}" MATCHES "${shardmark_for_nvcc}")
     shardmark_precompile(${target} test_headers)
   endif()
-  # Of libraries more files are compiled at once where a preset says so; tests often give their samples the same names.
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()

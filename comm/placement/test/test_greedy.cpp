@@ -20,19 +20,20 @@ std::vector<int> ranks_of(std::string_view planner, const std::vector<Table>& ta
 }
 
 /// Rows x columns, and hotness of the features. T3 is shared by three.
-const std::vector<Table> tables{{"T0", 1000, 4, {}}, {"T1", 10, 16, {}}, {"T2", 100, 8, {}}, {"T3", 100, 4, {}}};
-const std::vector<Feature> features{{"a", 0, Pooling::sum, 3}, {"b", 1, Pooling::sum, 1}, {"c", 2, Pooling::sum, 4},
-                                    {"d", 3, Pooling::sum, 2}, {"e", 3, Pooling::sum, 2}, {"f", 3, Pooling::sum, 1}};
+const std::vector<Table> four_tables{{"T0", 1000, 4, {}}, {"T1", 10, 16, {}}, {"T2", 100, 8, {}}, {"T3", 100, 4, {}}};
+const std::vector<Feature> six_features{{"a", 0, Pooling::sum, 3}, {"b", 1, Pooling::sum, 1},
+                                        {"c", 2, Pooling::sum, 4}, {"d", 3, Pooling::sum, 2},
+                                        {"e", 3, Pooling::sum, 2}, {"f", 3, Pooling::sum, 1}};
 
 TEST(Greedy, PlacesTheCostliestTableOnTheLeastLoadedRank) {
   // size: 4000, 160, 800, 400: T0 | T2, T3, T1
-  EXPECT_EQ(ranks_of("size_greedy", tables, features, 2), (std::vector{0, 1, 1, 1}));
+  EXPECT_EQ(ranks_of("size_greedy", four_tables, six_features, 2), (std::vector{0, 1, 1, 1}));
   // dim x features: 4, 16, 8, 12: T1, T0 (16 + 4) | T3, T2 (20)
-  EXPECT_EQ(ranks_of("dim_greedy", tables, features, 2), (std::vector{0, 0, 1, 1}));
+  EXPECT_EQ(ranks_of("dim_greedy", four_tables, six_features, 2), (std::vector{0, 0, 1, 1}));
   // dim x ids: 12, 16, 32, 20: T2 (32), T0 | T3, T1 (36)
-  EXPECT_EQ(ranks_of("lookup_greedy", tables, features, 2), (std::vector{0, 1, 0, 1}));
+  EXPECT_EQ(ranks_of("lookup_greedy", four_tables, six_features, 2), (std::vector{0, 1, 0, 1}));
   // x log10(rows): 36, 16, 64, 40: T2, T1 | T3, T0
-  EXPECT_EQ(ranks_of("size_lookup_greedy", tables, features, 2), (std::vector{1, 0, 0, 1}));
+  EXPECT_EQ(ranks_of("size_lookup_greedy", four_tables, six_features, 2), (std::vector{1, 0, 0, 1}));
 }
 
 TEST(Greedy, AmongEqualsTheLowerTableAndTheLowerRankAreFirst) {

@@ -24,7 +24,7 @@ MachineModel slow_machine() {
 }
 
 /// A table of 100 rows and 16 columns, uniform ids, one to a bag, 8 samples.
-struct OneTable {
+struct UniformTable {
   std::vector<Table> tables{{.name = "t", .rows = 100, .dim = 16}};
   std::vector<Feature> features{{.name = "f", .table = 0, .pooling = Pooling::sum, .hotness = 1}};
   LookupStatistics statistics{tables, features, {}};
@@ -40,7 +40,7 @@ struct OneTable {
 double seconds(const StepPrediction& step, Phase phase) { return step.phases[index_of(phase)].seconds; }
 
 TEST(StepCost, OfAWholeTableOnTwoRanksByHand) {
-  const OneTable one;
+  const UniformTable one;
   MachineModel machine = slow_machine();
   at(machine.seconds, Term::route_cell) = 10;
   at(machine.seconds, Term::lookup_value) = 0.25;
@@ -63,7 +63,7 @@ TEST(StepCost, OfAWholeTableOnTwoRanksByHand) {
 }
 
 TEST(StepCost, OfACopyOnEachOfTwoRanksByHand) {
-  const OneTable one;
+  const UniformTable one;
   MachineModel machine = slow_machine();
   at(machine.seconds, Term::lookup_id) = 5;
   at(machine.seconds, Term::update_shard) = 7;
@@ -75,7 +75,7 @@ TEST(StepCost, OfACopyOnEachOfTwoRanksByHand) {
 }
 
 TEST(StepCost, GradientsOfFewRowsAreAddedAndNotSortedByHand) {
-  OneTable one;
+  UniformTable one;
   MachineModel machine = slow_machine();
   machine.adds_few_rows = true;
   const auto counted = [&](std::int64_t rows, std::int64_t batch, bool weighted, Pooling pooling) {
@@ -106,7 +106,7 @@ TEST(StepCost, GradientsOfFewRowsAreAddedAndNotSortedByHand) {
 }
 
 TEST(StepCost, RowsThatNoCacheHoldsByHand) {
-  const OneTable one;  // rows of 64 bytes; 8 ids a step
+  const UniformTable one;  // rows of 64 bytes; 8 ids a step
   const auto distinct = [](double ids) { return 100 * (1 - std::pow(0.99, ids)); };
   StepContext step = one.step(1);
   const auto far = [&](std::optional<double> cached, double cache) {
@@ -131,7 +131,7 @@ TEST(StepCost, RowsThatNoCacheHoldsByHand) {
 }
 
 TEST(StepCost, OfDenseSumsBeyondTheCacheByHand) {
-  const OneTable one;
+  const UniformTable one;
   MachineModel machine = slow_machine();
   machine.cache_per_rank = 4 * 100 * 17 / 4.0;  // a quarter of the sums of 100 rows and their counts
   const StepContext step = one.step(2);
@@ -142,7 +142,7 @@ TEST(StepCost, OfDenseSumsBeyondTheCacheByHand) {
 }
 
 TEST(StepCost, MeansAreDividedWhereBagsHaveSeveralIdsOrWeights) {
-  OneTable one;
+  UniformTable one;
   one.features[0].pooling = Pooling::mean;
   const auto gradient_values = [&](std::int64_t hotness, bool weighted) {
     one.features[0].hotness = hotness;
@@ -161,7 +161,7 @@ TEST(StepCost, MeansAreDividedWhereBagsHaveSeveralIdsOrWeights) {
 
 TEST(StepCost, OfKeysIsThatOfTablesWhoseRowsComeAndGoByHand) {
   constexpr std::array of_keys{Term::route_key, Term::key_id, Term::key, Term::key_line, Term::new_key};
-  OneTable one;
+  UniformTable one;
   const auto counted = [&](Storage storage, bool any_key, std::string_view planner) {
     one.tables[0].storage = storage;
     one.tables[0].any_key = any_key;
@@ -193,7 +193,7 @@ TEST(StepCost, OfKeysIsThatOfTablesWhoseRowsComeAndGoByHand) {
 }
 
 TEST(StepCost, WhatARankSendsItselfIsCopiedOnlyInNarrowTypes) {
-  const OneTable one;
+  const UniformTable one;
   MachineModel machine = slow_machine();
   at(machine.seconds, Term::gradient_value) = 1;
   StepContext step = one.step(2);
@@ -207,7 +207,7 @@ TEST(StepCost, WhatARankSendsItselfIsCopiedOnlyInNarrowTypes) {
 }
 
 TEST(StepCost, OneRankExchangesNothing) {
-  const OneTable one;
+  const UniformTable one;
   for (const Planner& planner : planners) {
     if (!planner.settings.empty()) continue;
     const StepPrediction step = predict_step(one.step(1), slow_machine(), one.plan(planner.name, 1));
@@ -318,7 +318,7 @@ TEST(StepCost, GroupsHideTheShorterOfComputingAndTravelling) {
 }
 
 TEST(StepPath, OfPhasesThatDoNotOverlapIsTheirSum) {
-  const OneTable one;
+  const UniformTable one;
   StepContext step = one.step(2);
   std::array<double, phase_count> computing{1, 2, 3, 60, 5, 6}, exchanging{10, 0, 30, 40, 50, 70};
   MachineModel machine;
@@ -332,7 +332,7 @@ TEST(StepPath, OfPhasesThatDoNotOverlapIsTheirSum) {
 }
 
 TEST(StepPath, LeavesOutWhatTheSoftwareOverlaps) {
-  const OneTable one;
+  const UniformTable one;
   const StepContext step = one.step(2);
   const std::array<double, phase_count> computing{1, 2, 3, 60, 5, 6}, exchanging{10, 0, 30, 40, 50, 70};
   const auto with = [&](std::initializer_list<Overlap> which) {

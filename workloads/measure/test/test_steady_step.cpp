@@ -14,17 +14,17 @@
 namespace shardmark::workloads {
 namespace {
 
-std::map<std::string, int> allocated;  // how often, by label
+std::map<std::string, int> label_counts;  // how often, by label
 
-/// While it lives, Kokkos tells `allocated` what it allocates. On GPUs it asks for no bytes of scratch memory before
+/// While it lives, Kokkos tells `label_counts` what it allocates. On GPUs it asks for no bytes of scratch memory before
 /// each kernel of teams that needs none.
 class Watch {
  public:
   Watch() {
-    allocated.clear();
+    label_counts.clear();
     Kokkos::Tools::Experimental::set_allocate_data_callback(
         [](Kokkos_Profiling_SpaceHandle, const char* label, const void*, std::uint64_t bytes) {
-          if (bytes > 0) ++allocated[label];
+          if (bytes > 0) ++label_counts[label];
         });
   }
   ~Watch() { Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr); }
@@ -52,14 +52,14 @@ std::map<std::string, int> allocated_by_steady_steps(const comm::Communicator& c
                          [](const std::vector<StepInput>& inputs, Flight& flight, DenseModel& dense) {
                            const Watch watch;
                            for (const StepInput& input : inputs) training_step(flight, input, dense);
-                           return allocated;
+                           return label_counts;
                          });
 }
 
 TEST(SteadyStep, TheWatchSeesAllocations) {
   const Watch watch;
   const DeviceArray<int> array("seen", 1);
-  EXPECT_EQ(allocated, (std::map<std::string, int>{{"seen", 1}}));
+  EXPECT_EQ(label_counts, (std::map<std::string, int>{{"seen", 1}}));
 }
 
 class SteadySteps : public testing::Test {

@@ -14,7 +14,7 @@
 namespace shardmark::workloads {
 namespace {
 
-const Status silent = [](const std::string&) {};
+const Status no_status = [](const std::string&) {};
 
 /// Seconds unlike those that a fit begins with.
 placement::MachineModel some_machine() {
@@ -110,7 +110,7 @@ TEST(CalibrationCases, AreTimedWhereMemoryHoldsOneAtATime) {
   const comm::Communicator world(MPI_COMM_WORLD);
   const auto cases = calibration_cases(world.size(), 0x1p18, 1.0 / 64);
   const auto some = std::span(cases).first(4);
-  const auto times = case_times(world, some, {.seconds = 0.0, .passes = 2}, 1.0, silent);
+  const auto times = case_times(world, some, {.seconds = 0.0, .passes = 2}, 1.0, no_status);
   ASSERT_EQ(times.size(), some.size());
   for (const CaseTimes& each : times) {
     EXPECT_GE(each.steps, 2);
@@ -120,7 +120,7 @@ TEST(CalibrationCases, AreTimedWhereMemoryHoldsOneAtATime) {
 
 TEST(Calibration, OfTheseRanksKnowsAllThatPredictionsNeed) {
   const comm::Communicator world(MPI_COMM_WORLD);
-  const Calibration measured = calibrate(world, quick_calibration(), silent);
+  const Calibration measured = calibrate(world, quick_calibration(), no_status);
   for (std::size_t t = 0; t < placement::terms.size(); ++t)
     EXPECT_TRUE(std::isfinite(measured.machine.seconds[t]) && measured.machine.seconds[t] >= 0.0)
         << placement::terms[t].name;
