@@ -75,7 +75,6 @@ std::string differs_when_restored(const comm::Communicator& comm, const CaseSetu
   saving.save = whole;
   Checkpoints of_all(comm, saving, plan, {});
   save(of_all);
-  of_all.finish();
   RunOptions first = options;
   first.save = before;
   first.save_kind = kind;
@@ -98,7 +97,8 @@ std::string differs_when_restored(const comm::Communicator& comm, const CaseSetu
   const std::int64_t taken = restored.restore(prepared.tables(), prepared.ready(0).dense);
   take_steps(prepared, taken, steps, restored);
   save(restored);
-  restored.finish();  // what it removes in the background, it looks for in the folder
+  of_all.finish();  // as jobs end: until then a thread may look for checkpoints to remove, while the folder goes
+  restored.finish();
 
   std::string different;
   comm::agree(comm, [&] {

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double ranks_of_job = 1e6, most_bytes = 0x1p40;  ///< of a node or job; from rank to rank
+constexpr double most_ranks_of_job = 1e6, most_bytes = 0x1p40;  ///< of a node or job; from rank to rank
 
 Json points_json(const MessageCost& message) {
   Json points = Json::array();
@@ -113,8 +113,8 @@ Json ratios_json(const ExchangeRatios& ratios) {
 }
 
 ExchangeRatios read_ratios(const MachineObject& top) {
-  ExchangeRatios ratios{.ranks = static_cast<int>(top.count("ranks", ranks_of_job)),
-                        .nodes = static_cast<int>(top.count("nodes", ranks_of_job)),
+  ExchangeRatios ratios{.ranks = static_cast<int>(top.count("ranks", most_ranks_of_job)),
+                        .nodes = static_cast<int>(top.count("nodes", most_ranks_of_job)),
                         .exchanges = {},
                         .cells = {}};
   for (const MachineObject& each : top.list("cells")) {
@@ -180,7 +180,8 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   machine.source = top.text<std::string>("source");
   machine.measured = top.text<bool>("measured");
   if (top.has("fingerprint")) machine.fingerprint = top.text<std::string>("fingerprint");
-  if (top.has("ranks_per_node")) machine.ranks_per_node = static_cast<int>(top.count("ranks_per_node", ranks_of_job));
+  if (top.has("ranks_per_node"))
+    machine.ranks_per_node = static_cast<int>(top.count("ranks_per_node", most_ranks_of_job));
   machine.memory_per_rank = top.rate("memory_per_rank");
   machine.cache_per_rank = top.rate("cache_per_rank");
   machine.flops = top.rate("flops");
