@@ -220,12 +220,11 @@ std::int64_t multiply_in_caches(const Exec& exec, std::int64_t flops, Array<Exec
   return rounds * ranges * each;
 }
 
-#define CEILINGS_ON(Exec)               \
-  SHARDMARK_INSTANCE(gather_rows<Exec>) \
-  SHARDMARK_INSTANCE(modify_rows<Exec>) \
-  SHARDMARK_INSTANCE(stream_copy<Exec>) \
-  SHARDMARK_INSTANCE(triad<Exec>)       \
-  SHARDMARK_INSTANCE(cached_matrices<Exec>) SHARDMARK_INSTANCE(multiply_in_caches<Exec>)
-SHARDMARK_ON_EACH_SPACE(CEILINGS_ON)
+SHARDMARK_INSTANCE(gather_rows<DefaultSpace>)
+SHARDMARK_INSTANCE(modify_rows<DefaultSpace>)
+SHARDMARK_INSTANCE(stream_copy<DefaultSpace>)
+SHARDMARK_INSTANCE(triad<DefaultSpace>)
+SHARDMARK_INSTANCE(cached_matrices<DefaultSpace>)
+SHARDMARK_INSTANCE(multiply_in_caches<DefaultSpace>)
 
 }  // namespace shardmark::kernels

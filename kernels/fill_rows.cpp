@@ -169,14 +169,12 @@ void read_rows(const Exec& exec, const ShardRows& shard, const void* rows, Const
       });
 }
 
-#define FILL_ROWS_ON(Exec)                     \
-  SHARDMARK_INSTANCE(fill_rows<Exec>)          \
-  SHARDMARK_INSTANCE(fill_placed_rows<Exec>)   \
-  SHARDMARK_INSTANCE(fill_placed_state<Exec>)  \
-  SHARDMARK_INSTANCE(fill_state<Exec>)         \
-  SHARDMARK_INSTANCE(read_rows<Exec>)          \
-  SHARDMARK_INSTANCE(count_changed_rows<Exec>) \
-  SHARDMARK_INSTANCE(count_changed_placed_rows<Exec>)
-SHARDMARK_ON_EACH_SPACE(FILL_ROWS_ON)
+SHARDMARK_INSTANCE(fill_rows<DefaultSpace>)
+SHARDMARK_INSTANCE(fill_placed_rows<DefaultSpace>)
+SHARDMARK_INSTANCE(fill_placed_state<DefaultSpace>)
+SHARDMARK_INSTANCE(fill_state<DefaultSpace>)
+SHARDMARK_INSTANCE(read_rows<DefaultSpace>)
+SHARDMARK_INSTANCE(count_changed_rows<DefaultSpace>)
+SHARDMARK_INSTANCE(count_changed_placed_rows<DefaultSpace>)
 
 }  // namespace shardmark::kernels

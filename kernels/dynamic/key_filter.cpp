@@ -104,13 +104,12 @@ void KeyFilter<Exec>::admit(const Exec& exec, std::int64_t step, ConstArray<Exec
     shared_->count(exec, step, absent, keys, uses, slots);
 }
 
-#define KEY_FILTER_ON(Exec)                                                                                  \
-  template KeyFilter<Exec>::KeyFilter(const Admission&, const KeyBuckets&);                                  \
-  template std::int64_t KeyFilter<Exec>::bytes() const;                                                      \
-  template void KeyFilter<Exec>::put(const Exec&, ConstArray<Exec, std::int64_t>, ConstArray<Exec, RowUse>); \
-  template void KeyFilter<Exec>::forget(const Exec&, ConstArray<Exec, std::int64_t>);                        \
-  template void KeyFilter<Exec>::admit(const Exec&, std::int64_t, ConstArray<Exec, std::int64_t>,            \
-                                       ConstArray<Exec, std::int64_t>, Array<Exec, std::int64_t>);
-SHARDMARK_ON_EACH_SPACE(KEY_FILTER_ON)
+template KeyFilter<DefaultSpace>::KeyFilter(const Admission&, const KeyBuckets&);
+template std::int64_t KeyFilter<DefaultSpace>::bytes() const;
+template void KeyFilter<DefaultSpace>::put(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>,
+                                           ConstArray<DefaultSpace, RowUse>);
+template void KeyFilter<DefaultSpace>::forget(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>);
+template void KeyFilter<DefaultSpace>::admit(const DefaultSpace&, std::int64_t, ConstArray<DefaultSpace, std::int64_t>,
+                                             ConstArray<DefaultSpace, std::int64_t>, Array<DefaultSpace, std::int64_t>);
 
 }  // namespace shardmark::kernels

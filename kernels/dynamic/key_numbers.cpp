@@ -257,7 +257,6 @@ void KeyNumbers<Exec>::place(const Exec& exec, ConstArray<Exec, std::int64_t> pl
       });
 }
 
-#define KEY_NUMBERS_ON(Exec) template class KeyNumbers<Exec>;
-SHARDMARK_ON_EACH_SPACE(KEY_NUMBERS_ON)
+template class KeyNumbers<DefaultSpace>;
 
 }  // namespace shardmark::kernels

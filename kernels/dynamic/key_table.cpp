@@ -317,17 +317,18 @@ void KeyTable<Exec>::erase(const Exec& exec, ConstArray<Exec, std::int64_t> keys
   resize(exec, shrinking);
 }
 
-#define KEY_TABLE_ON(Exec)                                                                                            \
-  SHARDMARK_INSTANCE(group_by_bucket<Exec>)                                                                           \
-  template KeyTable<Exec>::KeyTable(const KeyBuckets&);                                                               \
-  template std::int64_t KeyTable<Exec>::bytes() const;                                                                \
-  template void KeyTable<Exec>::find(const Exec&, ConstArray<Exec, std::int64_t>, Array<Exec, std::int64_t>) const;   \
-  template void KeyTable<Exec>::list(const Exec&, Array<Exec, std::int64_t>, Array<Exec, std::int64_t>) const;        \
-  template ConstArray<Exec, std::int64_t> KeyTable<Exec>::insert(const Exec&, ConstArray<Exec, std::int64_t>,         \
-                                                                 Array<Exec, std::int64_t>);                          \
-  template ConstArray<Exec, std::int64_t> KeyTable<Exec>::find_or_insert(const Exec&, ConstArray<Exec, std::int64_t>, \
-                                                                         Array<Exec, std::int64_t>);                  \
-  template void KeyTable<Exec>::erase(const Exec&, ConstArray<Exec, std::int64_t>);
-SHARDMARK_ON_EACH_SPACE(KEY_TABLE_ON)
+SHARDMARK_INSTANCE(group_by_bucket<DefaultSpace>)
+template KeyTable<DefaultSpace>::KeyTable(const KeyBuckets&);
+template std::int64_t KeyTable<DefaultSpace>::bytes() const;
+template void KeyTable<DefaultSpace>::find(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>,
+                                           Array<DefaultSpace, std::int64_t>) const;
+template void KeyTable<DefaultSpace>::list(const DefaultSpace&, Array<DefaultSpace, std::int64_t>,
+                                           Array<DefaultSpace, std::int64_t>) const;
+template ConstArray<DefaultSpace, std::int64_t> KeyTable<DefaultSpace>::insert(const DefaultSpace&,
+                                                                               ConstArray<DefaultSpace, std::int64_t>,
+                                                                               Array<DefaultSpace, std::int64_t>);
+template ConstArray<DefaultSpace, std::int64_t> KeyTable<DefaultSpace>::find_or_insert(
+    const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>, Array<DefaultSpace, std::int64_t>);
+template void KeyTable<DefaultSpace>::erase(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>);
 
 }  // namespace shardmark::kernels

@@ -157,9 +157,9 @@ ConstArray<Exec, std::int64_t> find_victims(const Exec& exec, const KeyTable<Exe
   return Kokkos::subview(victims, std::pair<std::int64_t, std::int64_t>(0, total));
 }
 
-#define ROW_USES_ON(Exec)               \
-  SHARDMARK_INSTANCE(forget_uses<Exec>) \
-  SHARDMARK_INSTANCE(add_uses<Exec>) SHARDMARK_INSTANCE(set_uses<Exec>) SHARDMARK_INSTANCE(find_victims<Exec>)
-SHARDMARK_ON_EACH_SPACE(ROW_USES_ON)
+SHARDMARK_INSTANCE(forget_uses<DefaultSpace>)
+SHARDMARK_INSTANCE(add_uses<DefaultSpace>)
+SHARDMARK_INSTANCE(set_uses<DefaultSpace>)
+SHARDMARK_INSTANCE(find_victims<DefaultSpace>)
 
 }  // namespace shardmark::kernels

@@ -255,17 +255,16 @@ void SharedCounters<Exec>::write_lines(const Exec& exec, const std::vector<std::
   exec.fence("shardmark: lines of counters are written");
 }
 
-#define SHARED_COUNTERS_ON(Exec)                                                                            \
-  template SharedCounters<Exec>::SharedCounters(const Admission&, const KeyBuckets&);                       \
-  template std::int64_t SharedCounters<Exec>::bytes() const;                                                \
-  template void SharedCounters<Exec>::count(const Exec&, std::int64_t, const UniqueRows<Exec>&,             \
-                                            ConstArray<Exec, std::int64_t>, ConstArray<Exec, std::int64_t>, \
-                                            Array<Exec, std::int64_t>);                                     \
-  template std::vector<std::int64_t> SharedCounters<Exec>::begun_lines() const;                             \
-  template void SharedCounters<Exec>::read_lines(const Exec&, ConstArray<Exec, std::int64_t>,               \
-                                                 Array<Exec, CounterLine>) const;                           \
-  template void SharedCounters<Exec>::write_lines(const Exec&, const std::vector<std::int64_t>&,            \
-                                                  ConstArray<Exec, CounterLine>);
-SHARDMARK_ON_EACH_SPACE(SHARED_COUNTERS_ON)
+template SharedCounters<DefaultSpace>::SharedCounters(const Admission&, const KeyBuckets&);
+template std::int64_t SharedCounters<DefaultSpace>::bytes() const;
+template void SharedCounters<DefaultSpace>::count(const DefaultSpace&, std::int64_t, const UniqueRows<DefaultSpace>&,
+                                                  ConstArray<DefaultSpace, std::int64_t>,
+                                                  ConstArray<DefaultSpace, std::int64_t>,
+                                                  Array<DefaultSpace, std::int64_t>);
+template std::vector<std::int64_t> SharedCounters<DefaultSpace>::begun_lines() const;
+template void SharedCounters<DefaultSpace>::read_lines(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>,
+                                                       Array<DefaultSpace, CounterLine>) const;
+template void SharedCounters<DefaultSpace>::write_lines(const DefaultSpace&, const std::vector<std::int64_t>&,
+                                                        ConstArray<DefaultSpace, CounterLine>);
 
 }  // namespace shardmark::kernels

@@ -38,9 +38,7 @@ void divide_by_bag(const Exec& exec, ConstArray<Exec, BagVectors> blocks, ConstA
     divide_each(exec, blocks, offsets, weights, vectors);
 }
 
-#define BAG_DIVISOR_ON(Exec)                                  \
-  SHARDMARK_INSTANCE(divide_by_bag<Exec, Array<Exec, float>>) \
-  SHARDMARK_INSTANCE(divide_by_bag<Exec, Array<Exec, double>>)
-SHARDMARK_ON_EACH_SPACE(BAG_DIVISOR_ON)
+SHARDMARK_INSTANCE(divide_by_bag<DefaultSpace, Array<DefaultSpace, float>>)
+SHARDMARK_INSTANCE(divide_by_bag<DefaultSpace, Array<DefaultSpace, double>>)
 
 }  // namespace shardmark::kernels

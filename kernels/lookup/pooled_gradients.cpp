@@ -162,15 +162,13 @@ void weight_gradients(const Exec& exec, ConstArray<Exec, PooledGradient> blocks,
                  WeightGradients<Exec, typename Indices::non_const_value_type>{bags, output});
 }
 
-#define POOLED_GRADIENTS_ON(Exec)                                            \
-  SHARDMARK_INSTANCE(max_gradients<Exec, Array<Exec, std::int32_t>>)         \
-  SHARDMARK_INSTANCE(max_gradients<Exec, Array<Exec, std::int64_t>>)         \
-  SHARDMARK_INSTANCE(max_gradients<Exec, ConstArray<Exec, std::int32_t>>)    \
-  SHARDMARK_INSTANCE(max_gradients<Exec, ConstArray<Exec, std::int64_t>>)    \
-  SHARDMARK_INSTANCE(weight_gradients<Exec, Array<Exec, std::int32_t>>)      \
-  SHARDMARK_INSTANCE(weight_gradients<Exec, Array<Exec, std::int64_t>>)      \
-  SHARDMARK_INSTANCE(weight_gradients<Exec, ConstArray<Exec, std::int32_t>>) \
-  SHARDMARK_INSTANCE(weight_gradients<Exec, ConstArray<Exec, std::int64_t>>)
-SHARDMARK_ON_EACH_SPACE(POOLED_GRADIENTS_ON)
+SHARDMARK_INSTANCE(max_gradients<DefaultSpace, Array<DefaultSpace, std::int32_t>>)
+SHARDMARK_INSTANCE(max_gradients<DefaultSpace, Array<DefaultSpace, std::int64_t>>)
+SHARDMARK_INSTANCE(max_gradients<DefaultSpace, ConstArray<DefaultSpace, std::int32_t>>)
+SHARDMARK_INSTANCE(max_gradients<DefaultSpace, ConstArray<DefaultSpace, std::int64_t>>)
+SHARDMARK_INSTANCE(weight_gradients<DefaultSpace, Array<DefaultSpace, std::int32_t>>)
+SHARDMARK_INSTANCE(weight_gradients<DefaultSpace, Array<DefaultSpace, std::int64_t>>)
+SHARDMARK_INSTANCE(weight_gradients<DefaultSpace, ConstArray<DefaultSpace, std::int32_t>>)
+SHARDMARK_INSTANCE(weight_gradients<DefaultSpace, ConstArray<DefaultSpace, std::int64_t>>)
 
 }  // namespace shardmark::kernels

@@ -88,11 +88,9 @@ void pooled_lookup(const Exec& exec, ConstArray<Exec, LookupBlock> blocks, Const
     pool(std::true_type{});
 }
 
-#define POOLED_LOOKUP_ON(Exec)                                            \
-  SHARDMARK_INSTANCE(pooled_lookup<Exec, Array<Exec, std::int32_t>>)      \
-  SHARDMARK_INSTANCE(pooled_lookup<Exec, Array<Exec, std::int64_t>>)      \
-  SHARDMARK_INSTANCE(pooled_lookup<Exec, ConstArray<Exec, std::int32_t>>) \
-  SHARDMARK_INSTANCE(pooled_lookup<Exec, ConstArray<Exec, std::int64_t>>)
-SHARDMARK_ON_EACH_SPACE(POOLED_LOOKUP_ON)
+SHARDMARK_INSTANCE(pooled_lookup<DefaultSpace, Array<DefaultSpace, std::int32_t>>)
+SHARDMARK_INSTANCE(pooled_lookup<DefaultSpace, Array<DefaultSpace, std::int64_t>>)
+SHARDMARK_INSTANCE(pooled_lookup<DefaultSpace, ConstArray<DefaultSpace, std::int32_t>>)
+SHARDMARK_INSTANCE(pooled_lookup<DefaultSpace, ConstArray<DefaultSpace, std::int64_t>>)
 
 }  // namespace shardmark::kernels

@@ -88,9 +88,9 @@ void take(const Exec& exec, ConstArray<Exec, std::int64_t> values, ConstArray<Ex
       KOKKOS_LAMBDA(const std::int64_t i) { taken(i) = values(at(i)); });
 }
 
-#define BAG_LENGTHS_ON(Exec)              \
-  SHARDMARK_INSTANCE(count_vectors<Exec>) \
-  SHARDMARK_INSTANCE(sum_lengths<Exec>) SHARDMARK_INSTANCE(count_up<Exec>) SHARDMARK_INSTANCE(take<Exec>)
-SHARDMARK_ON_EACH_SPACE(BAG_LENGTHS_ON)
+SHARDMARK_INSTANCE(count_vectors<DefaultSpace>)
+SHARDMARK_INSTANCE(sum_lengths<DefaultSpace>)
+SHARDMARK_INSTANCE(count_up<DefaultSpace>)
+SHARDMARK_INSTANCE(take<DefaultSpace>)
 
 }  // namespace shardmark::kernels

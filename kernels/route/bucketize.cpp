@@ -187,9 +187,7 @@ bool bucketize(const Exec& exec, const RowOwners<Exec>& owners, const Bags<Exec,
   }
 }
 
-#define BUCKETIZE_ON(Exec)                                                      \
-  SHARDMARK_INSTANCE(bucketize<Exec, std::int64_t, std::int32_t, std::int32_t>) \
-  SHARDMARK_INSTANCE(bucketize<Exec, std::int64_t, std::int32_t, std::int64_t>)
-SHARDMARK_ON_EACH_SPACE(BUCKETIZE_ON)
+SHARDMARK_INSTANCE(bucketize<DefaultSpace, std::int64_t, std::int32_t, std::int32_t>)
+SHARDMARK_INSTANCE(bucketize<DefaultSpace, std::int64_t, std::int32_t, std::int64_t>)
 
 }  // namespace shardmark::kernels

@@ -157,9 +157,7 @@ BagWarnings check_bags(const Exec& exec, BoundsCheck mode, const Bags<Exec, Inde
   return warnings;
 }
 
-#define CHECK_BAGS_ON(Exec)                          \
-  SHARDMARK_INSTANCE(check_bags<Exec, std::int32_t>) \
-  SHARDMARK_INSTANCE(check_bags<Exec, std::int64_t>)
-SHARDMARK_ON_EACH_SPACE(CHECK_BAGS_ON)
+SHARDMARK_INSTANCE(check_bags<DefaultSpace, std::int32_t>)
+SHARDMARK_INSTANCE(check_bags<DefaultSpace, std::int64_t>)
 
 }  // namespace shardmark::kernels

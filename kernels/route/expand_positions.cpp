@@ -60,11 +60,9 @@ void expand_positions(const Exec& exec, ConstArray<Exec, GradientBlock> blocks, 
     expand_ranges(exec, blocks, offsets, indices, keys, gradient_offset, from);
 }
 
-#define EXPAND_POSITIONS_ON(Exec)                                            \
-  SHARDMARK_INSTANCE(expand_positions<Exec, Array<Exec, std::int32_t>>)      \
-  SHARDMARK_INSTANCE(expand_positions<Exec, Array<Exec, std::int64_t>>)      \
-  SHARDMARK_INSTANCE(expand_positions<Exec, ConstArray<Exec, std::int32_t>>) \
-  SHARDMARK_INSTANCE(expand_positions<Exec, ConstArray<Exec, std::int64_t>>)
-SHARDMARK_ON_EACH_SPACE(EXPAND_POSITIONS_ON)
+SHARDMARK_INSTANCE(expand_positions<DefaultSpace, Array<DefaultSpace, std::int32_t>>)
+SHARDMARK_INSTANCE(expand_positions<DefaultSpace, Array<DefaultSpace, std::int64_t>>)
+SHARDMARK_INSTANCE(expand_positions<DefaultSpace, ConstArray<DefaultSpace, std::int32_t>>)
+SHARDMARK_INSTANCE(expand_positions<DefaultSpace, ConstArray<DefaultSpace, std::int64_t>>)
 
 }  // namespace shardmark::kernels

@@ -47,7 +47,6 @@ Bags<Exec, std::int64_t> later_rows(const Exec& exec, ConstArray<Exec, std::int6
   return {bags.first_bag, offsets, indices, weights};
 }
 
-#define LATER_ROWS_ON(Exec) SHARDMARK_INSTANCE(later_rows<Exec>)
-SHARDMARK_ON_EACH_SPACE(LATER_ROWS_ON)
+SHARDMARK_INSTANCE(later_rows<DefaultSpace>)
 
 }  // namespace shardmark::kernels

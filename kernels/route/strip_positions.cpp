@@ -62,7 +62,6 @@ void list_strip_positions(const Exec& exec, const RowOwners<Exec>& owners, Const
       });
 }
 
-#define STRIP_POSITIONS_ON(Exec) SHARDMARK_INSTANCE(list_strip_positions<Exec>)
-SHARDMARK_ON_EACH_SPACE(STRIP_POSITIONS_ON)
+SHARDMARK_INSTANCE(list_strip_positions<DefaultSpace>)
 
 }  // namespace shardmark::kernels

@@ -100,7 +100,7 @@ void copy_to_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, co
     for_vector_runs("shardmark::copy_to_partials", exec, pieces, rows, CopyToPartials<Exec>{partials, home, packed});
 }
 
-#define VECTOR_PIECES_ON(Exec) SHARDMARK_INSTANCE(sum_partials<Exec>) SHARDMARK_INSTANCE(copy_to_partials<Exec>)
-SHARDMARK_ON_EACH_SPACE(VECTOR_PIECES_ON)
+SHARDMARK_INSTANCE(sum_partials<DefaultSpace>)
+SHARDMARK_INSTANCE(copy_to_partials<DefaultSpace>)
 
 }  // namespace shardmark::kernels

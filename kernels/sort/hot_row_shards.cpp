@@ -31,7 +31,6 @@ HotRows<Exec> list_hot_rows(const Exec& exec, const UniqueRows<Exec>& unique, st
   return {pieces, first_piece, piece_count, workspace.partial_sums.first(2 * places * largest_dim), largest_dim};
 }
 
-#define HOT_ROWS_ON(Exec) SHARDMARK_INSTANCE(list_hot_rows<Exec>)
-SHARDMARK_ON_EACH_SPACE(HOT_ROWS_ON)
+SHARDMARK_INSTANCE(list_hot_rows<DefaultSpace>)
 
 }  // namespace shardmark::kernels

@@ -144,9 +144,7 @@ ConstArray<Exec, std::uint64_t> place_keys(const Exec& exec, const ShardKeys<Exe
   return keys.other;
 }
 
-#define SHARD_KEYS_ON(Exec)                 \
-  SHARDMARK_INSTANCE(find_shard_keys<Exec>) \
-  SHARDMARK_INSTANCE(place_keys<Exec>)
-SHARDMARK_ON_EACH_SPACE(SHARD_KEYS_ON)
+SHARDMARK_INSTANCE(find_shard_keys<DefaultSpace>)
+SHARDMARK_INSTANCE(place_keys<DefaultSpace>)
 
 }  // namespace shardmark::kernels

@@ -33,10 +33,8 @@ void list_row_ids(const Exec& exec, const UniqueRows<Exec>& unique, std::int64_t
       });
 }
 
-#define SHARD_SEGMENTS_ON(Exec)                                     \
-  SHARDMARK_INSTANCE(find_shards<Exec>)                             \
-  SHARDMARK_INSTANCE(list_row_ids<Exec, Array<Exec, std::int32_t>>) \
-  SHARDMARK_INSTANCE(list_row_ids<Exec, Array<Exec, std::int64_t>>)
-SHARDMARK_ON_EACH_SPACE(SHARD_SEGMENTS_ON)
+SHARDMARK_INSTANCE(find_shards<DefaultSpace>)
+SHARDMARK_INSTANCE(list_row_ids<DefaultSpace, Array<DefaultSpace, std::int32_t>>)
+SHARDMARK_INSTANCE(list_row_ids<DefaultSpace, Array<DefaultSpace, std::int64_t>>)
 
 }  // namespace shardmark::kernels

@@ -116,7 +116,6 @@ UniqueRows<Exec> sort_shards(const Exec& exec, ConstArray<Exec, ShardBlocks> sha
   return unique;
 }
 
-#define SHARD_SORT_ON(Exec) SHARDMARK_INSTANCE(sort_shards<Exec>)
-SHARDMARK_ON_EACH_SPACE(SHARD_SORT_ON)
+SHARDMARK_INSTANCE(sort_shards<DefaultSpace>)
 
 }  // namespace shardmark::kernels

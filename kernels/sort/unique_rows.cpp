@@ -222,14 +222,14 @@ UniqueRows<Exec> unique_rows(const Exec& exec, ConstArray<Exec, std::int64_t> ke
   return unique_rows<Exec>(exec, keys, key_bound, workspace);
 }
 
-#define UNIQUE_ROWS_ON(Exec)                                                                                       \
-  SHARDMARK_INSTANCE(host_count<Exec>)                                                                             \
-  SHARDMARK_INSTANCE(invert_unique_rows<Exec>)                                                                     \
-  SHARDMARK_INSTANCE(mark_distinct<Exec>)                                                                          \
-  template UniqueRows<Exec> unique_rows(const Exec&, ConstArray<Exec, std::int64_t>, std::int64_t,                 \
-                                        ConstArray<Exec, std::int64_t>, std::int64_t, UniqueRowsWorkspace<Exec>&); \
-  template UniqueRows<Exec> unique_rows(const Exec&, ConstArray<Exec, std::int64_t>, const KeyShards<Exec>&,       \
-                                        std::int64_t, UniqueRowsWorkspace<Exec>&);
-SHARDMARK_ON_EACH_SPACE(UNIQUE_ROWS_ON)
+SHARDMARK_INSTANCE(host_count<DefaultSpace>)
+SHARDMARK_INSTANCE(invert_unique_rows<DefaultSpace>)
+SHARDMARK_INSTANCE(mark_distinct<DefaultSpace>)
+template UniqueRows<DefaultSpace> unique_rows(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>, std::int64_t,
+                                              ConstArray<DefaultSpace, std::int64_t>, std::int64_t,
+                                              UniqueRowsWorkspace<DefaultSpace>&);
+template UniqueRows<DefaultSpace> unique_rows(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>,
+                                              const KeyShards<DefaultSpace>&, std::int64_t,
+                                              UniqueRowsWorkspace<DefaultSpace>&);
 
 }  // namespace shardmark::kernels

@@ -103,15 +103,13 @@ void keep_stale(const Exec& exec, Array<Exec, std::int64_t> slots) {
       KOKKOS_LAMBDA(const std::int64_t i) { slots(i) = slots(i) < row_not_cached ? stale_slot(slots(i)) : -1; });
 }
 
-#define CACHED_ROWS_ON(Exec)              \
-  SHARDMARK_INSTANCE(number_hits<Exec>)   \
-  SHARDMARK_INSTANCE(list_chosen<Exec>)   \
-  SHARDMARK_INSTANCE(rekeyed_rows<Exec>)  \
-  SHARDMARK_INSTANCE(list_uses<Exec>)     \
-  SHARDMARK_INSTANCE(copy_vectors<Exec>)  \
-  SHARDMARK_INSTANCE(subtract_from<Exec>) \
-  SHARDMARK_INSTANCE(reset_state<Exec>)   \
-  SHARDMARK_INSTANCE(keep_stale<Exec>)
-SHARDMARK_ON_EACH_SPACE(CACHED_ROWS_ON)
+SHARDMARK_INSTANCE(number_hits<DefaultSpace>)
+SHARDMARK_INSTANCE(list_chosen<DefaultSpace>)
+SHARDMARK_INSTANCE(rekeyed_rows<DefaultSpace>)
+SHARDMARK_INSTANCE(list_uses<DefaultSpace>)
+SHARDMARK_INSTANCE(copy_vectors<DefaultSpace>)
+SHARDMARK_INSTANCE(subtract_from<DefaultSpace>)
+SHARDMARK_INSTANCE(reset_state<DefaultSpace>)
+SHARDMARK_INSTANCE(keep_stale<DefaultSpace>)
 
 }  // namespace shardmark::kernels

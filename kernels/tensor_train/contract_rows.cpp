@@ -49,8 +49,7 @@ void node_products(const Exec& exec, const PrefixTree<Exec>& tree, const TensorT
   }
 }
 
-#define NODE_PRODUCTS_ON(Exec) SHARDMARK_INSTANCE(node_products<Exec>)
-SHARDMARK_ON_EACH_SPACE(NODE_PRODUCTS_ON)
+SHARDMARK_INSTANCE(node_products<DefaultSpace>)
 
 /// Computes for each parent of rows its product, and then each of its rows.
 template <class Exec>
@@ -140,7 +139,6 @@ void contract_rows(const Exec& exec, const PrefixTree<Exec>& tree, const TensorT
   }
 }
 
-#define CONTRACT_ROWS_ON(Exec) SHARDMARK_INSTANCE(contract_rows<Exec>)
-SHARDMARK_ON_EACH_SPACE(CONTRACT_ROWS_ON)
+SHARDMARK_INSTANCE(contract_rows<DefaultSpace>)
 
 }  // namespace shardmark::kernels

@@ -45,7 +45,6 @@ TensorTrains<Exec> tensor_trains(const Exec& exec, const std::vector<TensorTrain
   return tts;
 }
 
-#define CORES_ON(Exec) SHARDMARK_INSTANCE(tensor_trains<Exec>)
-SHARDMARK_ON_EACH_SPACE(CORES_ON)
+SHARDMARK_INSTANCE(tensor_trains<DefaultSpace>)
 
 }  // namespace shardmark::kernels

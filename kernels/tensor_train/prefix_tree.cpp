@@ -245,7 +245,7 @@ std::vector<std::array<std::int64_t, TensorTrainShape::most_cores>> count_prefix
   return result;
 }
 
-#define PREFIX_TREE_ON(Exec) SHARDMARK_INSTANCE(prefix_tree<Exec>) SHARDMARK_INSTANCE(count_prefixes<Exec>)
-SHARDMARK_ON_EACH_SPACE(PREFIX_TREE_ON)
+SHARDMARK_INSTANCE(prefix_tree<DefaultSpace>)
+SHARDMARK_INSTANCE(count_prefixes<DefaultSpace>)
 
 }  // namespace shardmark::kernels

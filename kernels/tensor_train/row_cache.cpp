@@ -115,15 +115,14 @@ std::int64_t split_found(const Exec& exec, ConstArray<Exec, std::int64_t> slots,
   return total;
 }
 
-#define ROW_CACHE_ON(Exec)                                                                                       \
-  SHARDMARK_INSTANCE(split_found<Exec>)                                                                          \
-  template RowCacheDirectory<Exec>::RowCacheDirectory(const RowCacheShape&, std::int64_t, CacheWrites);          \
-  template std::int64_t RowCacheDirectory<Exec>::bytes() const;                                                  \
-  template void RowCacheDirectory<Exec>::find(const Exec&, ConstArray<Exec, std::int64_t>, std::int64_t,         \
-                                              Array<Exec, std::int64_t>) const;                                  \
-  template void RowCacheDirectory<Exec>::set_version(const Exec&, ConstArray<Exec, std::int64_t>, std::int64_t); \
-  template RowCacheCounts RowCacheDirectory<Exec>::counts(const Exec&) const;
-SHARDMARK_ON_EACH_SPACE(ROW_CACHE_ON)
+SHARDMARK_INSTANCE(split_found<DefaultSpace>)
+template RowCacheDirectory<DefaultSpace>::RowCacheDirectory(const RowCacheShape&, std::int64_t, CacheWrites);
+template std::int64_t RowCacheDirectory<DefaultSpace>::bytes() const;
+template void RowCacheDirectory<DefaultSpace>::find(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>,
+                                                    std::int64_t, Array<DefaultSpace, std::int64_t>) const;
+template void RowCacheDirectory<DefaultSpace>::set_version(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>,
+                                                           std::int64_t);
+template RowCacheCounts RowCacheDirectory<DefaultSpace>::counts(const DefaultSpace&) const;
 
 /// Sums of integers, which atomic additions make in any order.
 template <class Exec>
@@ -214,11 +213,9 @@ void RowCacheDirectory<Exec>::count_missed(const Exec& exec, ConstArray<Exec, st
   count_by_set(exec, arrays_, by_set, rows, uses);
 }
 
-#define ROW_CACHE_COUNTING_ON(Exec)                                                                \
-  template void RowCacheDirectory<Exec>::count_found(const Exec&, ConstArray<Exec, std::int64_t>); \
-  template void RowCacheDirectory<Exec>::count_missed(const Exec&, ConstArray<Exec, std::int64_t>, \
-                                                      ConstArray<Exec, std::int64_t>, bool);
-SHARDMARK_ON_EACH_SPACE(ROW_CACHE_COUNTING_ON)
+template void RowCacheDirectory<DefaultSpace>::count_found(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>);
+template void RowCacheDirectory<DefaultSpace>::count_missed(const DefaultSpace&, ConstArray<DefaultSpace, std::int64_t>,
+                                                            ConstArray<DefaultSpace, std::int64_t>, bool);
 
 /// Returns whether row a, with its uses, is to be cached rather than row b.
 KOKKOS_INLINE_FUNCTION bool goes_before(std::int64_t a_uses, std::int64_t a, std::int64_t b_uses, std::int64_t b) {
@@ -383,7 +380,6 @@ RowCacheChanges<Exec> RowCacheDirectory<Exec>::populate(const Exec& exec) {
   return {leaving_rows, leaving_slots, entering_rows, entering_slots};
 }
 
-#define ROW_CACHE_POPULATE_ON(Exec) template RowCacheChanges<Exec> RowCacheDirectory<Exec>::populate(const Exec&);
-SHARDMARK_ON_EACH_SPACE(ROW_CACHE_POPULATE_ON)
+template RowCacheChanges<DefaultSpace> RowCacheDirectory<DefaultSpace>::populate(const DefaultSpace&);
 
 }  // namespace shardmark::kernels

@@ -192,7 +192,6 @@ void RowDifferences<Exec>::merge(const Exec& exec, ConstArray<Exec, std::int64_t
   std::swap(places_buffer_, next_places_);
 }
 
-#define ROW_DIFFERENCES_ON(Exec) template class RowDifferences<Exec>;
-SHARDMARK_ON_EACH_SPACE(ROW_DIFFERENCES_ON)
+template class RowDifferences<DefaultSpace>;
 
 }  // namespace shardmark::kernels

@@ -192,7 +192,6 @@ RowGradients<Exec> slice_gradients(const Exec& exec, const PrefixTree<Exec>& tre
   return {result, {}, {}, values};
 }
 
-#define SLICE_GRADIENTS_ON(Exec) SHARDMARK_INSTANCE(slice_gradients<Exec>)
-SHARDMARK_ON_EACH_SPACE(SLICE_GRADIENTS_ON)
+SHARDMARK_INSTANCE(slice_gradients<DefaultSpace>)
 
 }  // namespace shardmark::kernels

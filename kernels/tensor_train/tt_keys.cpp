@@ -93,12 +93,10 @@ void mark_tt_slices(const Exec& exec, const UniqueRows<Exec>& unique, ConstArray
       });
 }
 
-#define TT_KEYS_ON(Exec)                  \
-  SHARDMARK_INSTANCE(list_row_keys<Exec>) \
-  SHARDMARK_INSTANCE(count_tt_ids<Exec>)  \
-  SHARDMARK_INSTANCE(list_tt_ids<Exec>)   \
-  SHARDMARK_INSTANCE(list_tt_rows<Exec>)  \
-  SHARDMARK_INSTANCE(mark_tt_slices<Exec>)
-SHARDMARK_ON_EACH_SPACE(TT_KEYS_ON)
+SHARDMARK_INSTANCE(list_row_keys<DefaultSpace>)
+SHARDMARK_INSTANCE(count_tt_ids<DefaultSpace>)
+SHARDMARK_INSTANCE(list_tt_ids<DefaultSpace>)
+SHARDMARK_INSTANCE(list_tt_rows<DefaultSpace>)
+SHARDMARK_INSTANCE(mark_tt_slices<DefaultSpace>)
 
 }  // namespace shardmark::kernels

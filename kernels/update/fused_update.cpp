@@ -73,7 +73,6 @@ void fused_update(const Exec& exec, const RowGradients<Exec>& gradients, const S
   }
 }
 
-#define FUSED_UPDATE_ON(Exec) SHARDMARK_INSTANCE(fused_update<Exec>)
-SHARDMARK_ON_EACH_SPACE(FUSED_UPDATE_ON)
+SHARDMARK_INSTANCE(fused_update<DefaultSpace>)
 
 }  // namespace shardmark::kernels

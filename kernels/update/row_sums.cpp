@@ -76,7 +76,7 @@ void add_row_sums(const Exec& exec, ConstArray<Exec, RowSumTerms> holders, Array
       });
 }
 
-#define ROW_SUMS_ON(Exec) SHARDMARK_INSTANCE(row_sums<Exec>) SHARDMARK_INSTANCE(add_row_sums<Exec>)
-SHARDMARK_ON_EACH_SPACE(ROW_SUMS_ON)
+SHARDMARK_INSTANCE(row_sums<DefaultSpace>)
+SHARDMARK_INSTANCE(add_row_sums<DefaultSpace>)
 
 }  // namespace shardmark::kernels

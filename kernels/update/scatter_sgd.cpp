@@ -82,7 +82,6 @@ void scatter_sgd(const Exec& exec, ConstArray<Exec, std::int64_t> keys, ConstArr
                        Kernel{keys, gradient_offset, weights, gradients, shards, workspace.locks});
 }
 
-#define SCATTER_SGD_ON(Exec) SHARDMARK_INSTANCE(scatter_sgd<Exec>)
-SHARDMARK_ON_EACH_SPACE(SCATTER_SGD_ON)
+SHARDMARK_INSTANCE(scatter_sgd<DefaultSpace>)
 
 }  // namespace shardmark::kernels

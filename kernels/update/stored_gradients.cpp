@@ -70,8 +70,8 @@ UniqueRows<Exec> touched_rows(const Exec& exec, ConstArray<Exec, float> touched,
   return rows;
 }
 
-#define REDUCE_TO_DENSE_ON(Exec) SHARDMARK_INSTANCE(reduce_to_dense<Exec>) SHARDMARK_INSTANCE(touched_rows<Exec>)
-SHARDMARK_ON_EACH_SPACE(REDUCE_TO_DENSE_ON)
+SHARDMARK_INSTANCE(reduce_to_dense<DefaultSpace>)
+SHARDMARK_INSTANCE(touched_rows<DefaultSpace>)
 
 template <class Exec>
 struct StorePacked {
@@ -103,7 +103,6 @@ void pack_row_gradients(const Exec& exec, const RowGradients<Exec>& gradients,
   for_each_row_gradient("shardmark::pack_row_gradients", exec, gradients, shards, workspace, StorePacked<Exec>{packed});
 }
 
-#define PACK_ROW_GRADIENTS_ON(Exec) SHARDMARK_INSTANCE(pack_row_gradients<Exec>)
-SHARDMARK_ON_EACH_SPACE(PACK_ROW_GRADIENTS_ON)
+SHARDMARK_INSTANCE(pack_row_gradients<DefaultSpace>)
 
 }  // namespace shardmark::kernels

@@ -61,7 +61,6 @@ RowGradients<Exec> summed_gradients(const Exec& exec, const RowGradients<Exec>& 
   return {summed, {}, {}, sums};
 }
 
-#define SUMMED_GRADIENTS_ON(Exec) SHARDMARK_INSTANCE(summed_gradients<Exec>)
-SHARDMARK_ON_EACH_SPACE(SUMMED_GRADIENTS_ON)
+SHARDMARK_INSTANCE(summed_gradients<DefaultSpace>)
 
 }  // namespace shardmark::kernels

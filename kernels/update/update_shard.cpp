@@ -29,7 +29,6 @@ RowElements row_elements(const Exec& exec, const UniqueRows<Exec>& unique, const
   return total;
 }
 
-#define UPDATE_SHARD_ON(Exec) SHARDMARK_INSTANCE(row_elements<Exec>)
-SHARDMARK_ON_EACH_SPACE(UPDATE_SHARD_ON)
+SHARDMARK_INSTANCE(row_elements<DefaultSpace>)
 
 }  // namespace shardmark::kernels

@@ -31,7 +31,6 @@ VectorErrors vector_errors(const Exec& exec, std::int64_t rows, ConstArray<Exec,
   return errors;
 }
 
-#define VECTOR_ERRORS_ON(Exec) SHARDMARK_INSTANCE(vector_errors<Exec>)
-SHARDMARK_ON_EACH_SPACE(VECTOR_ERRORS_ON)
+SHARDMARK_INSTANCE(vector_errors<DefaultSpace>)
 
 }  // namespace shardmark::kernels

@@ -114,7 +114,7 @@ void decode_wire(const Exec& exec, ValueType type, std::int64_t rows, ConstArray
   for_each_wire_row("shardmark::decode_wire", exec, type, rows, blocks, DecodeRow{wire.data(), vectors.data()});
 }
 
-#define WIRE_CODEC_ON(Exec) SHARDMARK_INSTANCE(encode_wire<Exec>) SHARDMARK_INSTANCE(decode_wire<Exec>)
-SHARDMARK_ON_EACH_SPACE(WIRE_CODEC_ON)
+SHARDMARK_INSTANCE(encode_wire<DefaultSpace>)
+SHARDMARK_INSTANCE(decode_wire<DefaultSpace>)
 
 }  // namespace shardmark::kernels
