@@ -53,11 +53,12 @@ DenseResult<Number> dense_pass(const DenseSpec& spec, const DenseParameters<Numb
   result.logits = top.back();
   result.parameter_gradients.resize(parameters.size());
   const DenseParts<Matrix<Number>> gradients(spec, result.parameter_gradients);
-  const auto of_logits = mean_loss<Number>(input.labels, global_batch, result);
-  const auto of_x = mlp_backward(layers.top, top, MlpEnd::linear, of_logits, gradients.top, products);
-  auto of = interact_backward(spec, layers.cross, interacted, of_x, gradients.cross, products);
-  mlp_backward(layers.bottom, bottom, MlpEnd::relu, std::move(of.lead), gradients.bottom, products);
-  result.vector_gradients = std::move(of.vectors);
+  auto of_logits = mean_loss<Number>(input.labels, global_batch, result);
+  const GradientProducts<Number> backward{products, take_factors(of_logits)};
+  const auto of_x = mlp_backward(layers.top, top, MlpEnd::linear, of_logits, gradients.top, backward);
+  auto of = interact_backward(spec, layers.cross, interacted, of_x, gradients.cross, backward);
+  mlp_backward(layers.bottom, bottom, MlpEnd::relu, std::move(of.lead), gradients.bottom, backward);
+  for (const Matrix<Number>& g : of.vectors) result.vector_gradients.push_back(with_factors(g, backward.factors));
   return result;
 }
 

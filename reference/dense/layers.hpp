@@ -24,8 +24,9 @@ struct LinearGradients {
 /// Computes from the gradient dy of y: dx = dy W, dW = dy^T x, db = sum of dy over the samples.
 template <class Number>
 LinearGradients<Number> linear_backward(const Matrix<Number>& x, const Matrix<Number>& weight,
-                                        const Matrix<Number>& gradient, const Products& products = {}) {
-  return {times_weights(gradient, weight, products), summed_products(gradient, x, products), sum_of_rows(gradient)};
+                                        const Matrix<Number>& gradient, const GradientProducts<Number>& products = {}) {
+  const Matrix<Number>& summed = with_factors(gradient, products.factors);
+  return {times_weights(gradient, weight, products), summed_products(summed, x, products), sum_of_rows(summed)};
 }
 
 /// Returns max(z, 0).
@@ -69,13 +70,13 @@ Crossed<Number> cross(std::span<const Matrix<Number>> layers, Matrix<Number> x0,
 template <class Number>
 Matrix<Number> cross_backward(std::span<const Matrix<Number>> layers, const Crossed<Number>& kept,
                               Matrix<Number> gradient, std::span<Matrix<Number>> layer_gradients,
-                              const Products& products = {}) {
+                              const GradientProducts<Number>& products = {}) {
   const Matrix<Number>& x0 = kept.x.front();
   Matrix<Number> of_x0(x0.rows, x0.columns);
   for (std::size_t l = kept.t.size(); l-- > 0;) {
     of_x0 = of_x0 + times(gradient, kept.t[l]);
     LinearGradients<Number> outer = linear_backward(kept.v[l], layers[3 * l + 1], times(gradient, x0), products);
-    layer_gradients[3 * l] = summed_products(outer.x, kept.x[l], products);
+    layer_gradients[3 * l] = summed_products(with_factors(outer.x, products.factors), kept.x[l], products);
     layer_gradients[3 * l + 1] = std::move(outer.weight);
     layer_gradients[3 * l + 2] = std::move(outer.bias);
     gradient = gradient + times_weights(outer.x, layers[3 * l], products);
@@ -109,7 +110,7 @@ std::vector<Matrix<Number>> mlp(Layers<Number> layers, Matrix<Number> x, MlpEnd 
 template <class Number>
 Matrix<Number> mlp_backward(Layers<Number> layers, const std::vector<Matrix<Number>>& activations, MlpEnd end,
                             Matrix<Number> gradient, std::span<Matrix<Number>> layer_gradients,
-                            const Products& products = {}) {
+                            const GradientProducts<Number>& products = {}) {
   for (std::size_t l = layers.size() / 2; l-- > 0;) {
     if (end == MlpEnd::relu || 2 * l + 2 < layers.size())
       gradient =
@@ -300,7 +301,7 @@ template <class Number>
 InteractionGradients<Number> interact_backward(const DenseSpec& spec, std::span<const Matrix<Number>> cross_layers,
                                                const Interacted<Number>& kept, const Matrix<Number>& gradient,
                                                std::span<Matrix<Number>> layer_gradients,
-                                               const Products& products = {}) {
+                                               const GradientProducts<Number>& products = {}) {
   if (spec.kind == DenseKind::dlrm) return dot_gradients(spec, kept, gradient);
   if (spec.kind == DenseKind::dcnv2) {
     std::vector<std::int64_t> widths{spec.lead_width()};

@@ -109,6 +109,24 @@ Matrix<Number> summed_products(const Matrix<Number>& gradient, const Matrix<Numb
   return made_in_tf32(product(transposed(read_in_tf32(gradient)), read_in_tf32(x)), 1);
 }
 
+/// Says how gradients are computed. All gradients of a sample have a factor, the derivative of its loss; numbers with
+/// an error may leave out that of the factor until gradients are summed over samples or returned.
+template <class Number>
+struct GradientProducts : Products {
+  std::vector<Number> factors = {};  ///< [samples]; none where nothing is left out
+};
+
+/// Takes out of the gradients of the logits, [samples, 1], what all gradients are to leave out; and gives it back to
+/// gradients, of which row s is of sample s. Numbers that have something to leave out have their own overloads.
+template <class Number>
+std::vector<Number> take_factors(Matrix<Number>& /*of_logits*/) {
+  return {};
+}
+template <class Number>
+const Matrix<Number>& with_factors(const Matrix<Number>& gradient, const std::vector<Number>& /*factors*/) {
+  return gradient;
+}
+
 /// Returns the sums over the rows: [columns, 1].
 template <class Number>
 Matrix<Number> sum_of_rows(const Matrix<Number>& a) {

@@ -83,6 +83,33 @@ Matrix<Uncertain> one_by_one(const Matrix<Uncertain>& a, const Matrix<Uncertain>
 
 }  // namespace
 
+std::vector<Uncertain> take_factors(Matrix<Uncertain>& of_logits) {
+  constexpr double largest_share = 0x1p20;  // what may be flushed under it is far below all that counts
+  std::vector<Uncertain> factors;
+  for (Uncertain& derivative : of_logits.values) {
+    const double magnitude = std::abs(derivative.value), share = derivative.error / magnitude;
+    if (share < largest_share) {
+      factors.emplace_back(1.0, share, derivative.in_sums / magnitude);
+      derivative = {derivative.value, unit_roundoff * magnitude};
+    } else {
+      factors.emplace_back(1.0);
+    }
+  }
+  return factors;
+}
+
+Matrix<Uncertain> with_factors(const Matrix<Uncertain>& gradient, const std::vector<Uncertain>& factors) {
+  if (factors.empty()) return gradient;
+  Matrix<Uncertain> whole = gradient;
+  for (std::int64_t s = 0; s < whole.rows; ++s)
+    for (std::int64_t c = 0; c < whole.columns; ++c) {
+      Uncertain& g = whole.at(s, c);
+      g = {g.value, std::sqrt(Uncertain::square_of_product(g, factors[s], &Uncertain::error)),
+           std::sqrt(Uncertain::square_of_product(g, factors[s], &Uncertain::in_sums))};
+    }
+  return whole;
+}
+
 Matrix<Uncertain> product_transposed(const Matrix<Uncertain>& a, const Matrix<Uncertain>& b) {
   const std::int64_t depth = a.columns;
   if (depth < few || b.rows < few) return one_by_one(a, b);
