@@ -209,12 +209,13 @@ function(shardmark_test_part program name)
   endforeach()
 endfunction()
 
-# shardmark_mpi_run(NAME RANKS TIMEOUT command...): a ctest that runs the command under mpiexec. It counts as three processors
-# at most: with more it would start only where half of the others have ended, at the end and alone, where its ranks mostly wait.
+# shardmark_mpi_run(NAME RANKS TIMEOUT command...): a ctest that runs the command under mpiexec. It counts as two processors at
+# most, as tests with launches of their own do: with more it would start only where several of these have ended at once, at the
+# end and alone, where its ranks mostly wait.
 function(shardmark_mpi_run name ranks timeout)
   set(processors ${ranks})
-  if(ranks GREATER 3)
-    set(processors 3)
+  if(ranks GREATER 2)
+    set(processors 2)
   endif()
   add_test(NAME ${name} COMMAND ${shardmark_on_one_core} ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS "mpi;ranks-${ranks}" TIMEOUT ${timeout} PROCESSORS ${processors} RESOURCE_GROUPS cores:1)
