@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/tensor_train/cores.hpp"
 #include "kernels/tensor_train/prefix_tree.hpp"
+#include "kernels/update/update_shard.hpp"
 #include "workloads/tables/tensor_train/tt_store.hpp"
 
 namespace shardmark::workloads {
@@ -61,6 +63,12 @@ double tt_step_bytes(const Table& table, double ids, double distinct) {
   if (!table.tensor_train.fused_update) bytes += slice_sum_bytes(shape, distinct);
   if (table.tensor_train.cache.rows > 0) bytes += ids * 56 + distinct * 80;  // what is found, and what is missed
   return bytes;
+}
+
+double tt_list_bytes(const Table& table) {
+  // Lookups of exchanged and of replicated tables, and updates, list its cores; updates also one by one.
+  const double cores = tensor_train_shape(table).cores;
+  return 2.0 * (3.0 * sizeof(kernels::TensorTrainCores) + cores * sizeof(kernels::UpdateShard));  // on the host, too
 }
 
 }  // namespace shardmark::workloads
