@@ -35,7 +35,7 @@ TEST_P(Plans, ArePlansOfTheWholeWorkload) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Plans, testing::Values(1, 3, 48));
+INSTANTIATE_TEST_SUITE_P(Ranks, Plans, testing::Values(1, 3, 17, 128));
 
 /// Nodes of 8, which planners of rows within a node take into account.
 TEST(PlansOfNodes, ArePlansOfTheWholeWorkload) {
