@@ -21,7 +21,6 @@
 #include "comm/placement/statistics/expected_counts.hpp"
 #include "comm/placement/traffic/decisions.hpp"
 #include "kernels/route/row_partition.hpp"
-#include "kernels/update/update_shard.hpp"
 #include "reference/row_gradients.hpp"
 #include "reference/storage.hpp"
 #include "reference/work.hpp"
@@ -246,19 +245,6 @@ double bucket_owner_bytes(const TablePlacement& placement, const Workload& workl
 /// Returns the bytes of numbering so many ids of tables of any keys (kernels::KeyNumbers).
 constexpr double number_bytes(double ids) { return 64.0 * ids; }
 
-/// Returns the bytes of what each group lists of the shards and copies of a rank, which are those of all groups.
-double list_bytes(const Plan& plan, const std::vector<Table>& tables, int rank) {
-  constexpr double of_shard = 2.0 * sizeof(kernels::UpdateShard);  // on the host, too
-  double bytes = 0.0;
-  for (std::size_t t = 0; t < tables.size(); ++t) {
-    const auto own =
-        std::ranges::count(plan.tables[t].shards, rank, &Shard::rank) + (has_replicas(plan.tables[t]) ? 1 : 0);
-    const auto of_storage = maker_of(tables[t]).list_bytes;
-    bytes += static_cast<double>(own) * (of_shard + (of_storage ? of_storage(tables[t]) : 0.0));
-  }
-  return bytes;
-}
-
 /// Returns the bytes that a case allocates for its steps.
 double step_bytes(const comm::Communicator& comm, const Plan& plan, const Workload& workload, const Case& config,
                   const StepCounts& counts) {
@@ -306,7 +292,7 @@ double step_bytes(const comm::Communicator& comm, const Plan& plan, const Worklo
   const comm::ExchangeChoice& exchange = *config.exchange.choice;
   const auto groups =
       placement::count_groups(placement::group_of_tables(config.groups, plan, workload.tables, workload.features));
-  const double small_arrays = 128e3 + list_bytes(plan, workload.tables, comm.rank());  // of a group
+  constexpr double small_arrays = 128e3;  // of a group, whatever its tables
   const double channels = movement.transfer == RowTransfer::node_partials ? comm::NodeChannels::has(comm) : 0.0;
   return placement::room_to_grow * bytes + exchange.keeps(comm, config.exchange.number) * vectors.largest_route() +
          static_cast<double>(groups) * (exchange.has(comm) + channels + small_arrays);

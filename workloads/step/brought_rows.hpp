@@ -12,10 +12,8 @@ namespace shardmark::workloads {
 /// its place stand for it in all ids of the step, for the lookup and the update alike.
 class BroughtRows {
  public:
-  /// shards: those that hold parts of tables, which have `keys` keys; layout: of a group, whose tables alone are
-  /// brought. All outlive the object.
-  BroughtRows(const ShardedTables& tables, const ShardLayout& layout, const std::vector<KeyedShard>& shards,
-              std::int64_t keys);
+  /// layout: of a group. Both outlive the object.
+  BroughtRows(const ShardedTables& tables, const ShardLayout& layout);
 
   /// Returns whether any table of the group is one of these.
   bool any() const { return !brought_.empty(); }
@@ -39,9 +37,8 @@ class BroughtRows {
 
  private:
   const ShardedTables& tables_;
-  std::vector<std::size_t> brought_;  ///< places in shards_
-  std::vector<KeyedShard> shards_;
-  std::int64_t key_bound_;
+  const ShardLayout& layout_;
+  std::vector<std::size_t> brought_;  ///< places in ShardLayout::exchanged
   ConstDeviceArray<std::int64_t> first_keys_, no_shift_;
   kernels::ShardSegments<Execution> segments_;
   kernels::ShardKeysWorkspace<Execution> by_shard_;

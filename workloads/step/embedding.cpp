@@ -50,11 +50,6 @@ void complete(Group& group) {
   group.counts_follow_ids = std::ranges::any_of(group.modes, [](placement::RowTransfer mode) {
     return mode == placement::RowTransfer::sparse_partials || mode == placement::RowTransfer::unique_rows;
   });
-  for (std::int64_t s = 0; s < std::ssize(group.layout.shards); ++s) {
-    if (group.layout.shards[s].replicated) continue;
-    group.exchanged_shards.push_back({s, group.exchanged_keys});
-    group.exchanged_keys += group.layout.shards[s].rows.most_places();
-  }
 }
 
 }  // namespace

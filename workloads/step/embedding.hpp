@@ -26,9 +26,7 @@ struct Group {
   placement::Dedup dedup;                     ///< of strips whose rows travel one by one
   const std::vector<bool>& gathered;          ///< replicated tables whose touched rows are gathered, by table
   std::unique_ptr<comm::Exchange> exchange;
-  std::string_view reduction;  ///< of the exchange (ExchangeChoice), or of the one that it stands for on GPUs
-  std::vector<KeyedShard> exchanged_shards = {};  ///< those that hold parts of tables, their rows numbered from 0
-  std::int64_t exchanged_keys = 0;                ///< how many rows that is
+  std::string_view reduction;      ///< of the exchange (ExchangeChoice), or of the one that it stands for on GPUs
   bool counts_follow_ids = false;  ///< how many vectors travel depends on the ids, not on the number of bags alone
   bool own_stays = false;          ///< what a rank sends to itself lies where it is received (VectorPlaces::stays)
   bool at_home = false;            ///< owners write vectors and read gradients at their homes (may_lie_at_home())

@@ -99,7 +99,7 @@ struct UpdatedRows {
 
 /// Returns the updated rows of shards that hold parts of tables, and of replicated ones.
 std::array<UpdatedRows, 2> updated_rows(const GroupFlight& flight) {
-  std::array<UpdatedRows, 2> updated{UpdatedRows{flight.group.exchanged_shards, flight.group.exchanged_keys, {}},
+  std::array<UpdatedRows, 2> updated{UpdatedRows{flight.group.layout.exchanged, flight.group.layout.exchanged_keys, {}},
                                      UpdatedRows{flight.replicated.replicas(), flight.replicated.keys(), {}}};
   updated[0].add(*flight.row_gradients);
   for (const RowGradients& rows : flight.replicated.updated_rows()) updated[1].add(rows);

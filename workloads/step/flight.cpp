@@ -15,7 +15,7 @@ std::unique_ptr<Transfer> make_pooled(const TransferContext& context, std::optio
 
 kernels::ShardList<Execution, kernels::GradientShard> gradient_shards_of(const Group& group) {
   std::vector<kernels::GradientShard> shards;
-  for (const KeyedShard& keyed : group.exchanged_shards)
+  for (const KeyedShard& keyed : group.layout.exchanged)
     shards.push_back({keyed.first_key, group.layout.shards[keyed.shard].dim()});
   return kernels::shard_list(Execution(), shards);
 }
@@ -44,9 +44,9 @@ GroupFlight::GroupFlight(const Group& of)
       replicated(of.comm, of.progress, of.tables, of.layout, of.gathered, sent, nccl_of_replicas(of)),
       ids(of.comm, of.progress, exchange, of.layout, of.tables, of.modes, of.wire.ids()),
       layout(of.tables, of.layout, rows, replicated),
-      brought(of.tables, of.layout, of.exchanged_shards, of.exchanged_keys),
-      updates(of.tables, of.exchanged_shards),
-      row_sums(of.comm, exchange, of.plan, of.tables.tables(), of.layout),
+      brought(of.tables, of.layout),
+      updates(of.tables, of.layout.exchanged),
+      row_sums(of.comm, exchange, of.plan, of.tables.tables(), of.tables.features(), of.layout),
       gradient_shards(gradient_shards_of(of)) {}
 
 void GroupFlight::lay_out(const BagCounts& new_bags) {
@@ -125,7 +125,7 @@ std::int64_t lookup_bytes_of(GroupFlight& flight) {
   const LookupCounts counts{
       .bags = flight.vectors_looked_up(),
       .ids = ids,
-      .unique_bytes = row_bytes(part(keys, 0, exchanged), flight.group.exchanged_keys, flight.updates) +
+      .unique_bytes = row_bytes(part(keys, 0, exchanged), flight.group.layout.exchanged_keys, flight.updates) +
                       row_bytes(part(keys, exchanged, ids), flight.replicated.keys(), flight.replicated),
       .output_elements = flight.layout.looked_up()};
   return pooled_lookup_work(counts, flight.owned.weights.extent(0) > 0, sizeof(std::int64_t)).bytes();

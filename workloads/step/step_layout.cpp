@@ -45,8 +45,8 @@ std::vector<std::shared_ptr<const void>> VectorRegions::bands_in(const DeviceArr
 
 StepLayout::StepLayout(const ShardedTables& tables, const ShardLayout& layout, const HomeRows& rows,
                        const ReplicatedUpdate& replicas)
-    : exchanged(tables),
-      replicated(tables),
+    : exchanged(tables, layout.exchanged_numbers()),
+      replicated(tables, layout.replicas),
       tables_(tables),
       layout_(layout),
       replicas_(replicas),
@@ -188,13 +188,12 @@ StepLayout::ByShard StepLayout::ShardLists::list(std::span<const kernels::Gradie
 /// Takes the blocks that are listed so far. own_vectors: see HomePlaces.
 void StepLayout::list_exchanged_shards(std::int64_t own_vectors) {
   exchanged_by_shard = exchanged_shards_.list(gradients_.host, [&](std::int64_t key) {
-    // Of shards with one first key all but the last have no rows.
-    const auto found = std::prev(std::ranges::upper_bound(layout_.shards, key, {}, &LocalShard::first_key));
-    const std::int64_t rows = found->rows.most_places(), dim = found->dim(),
-                       sums = sums_[found - layout_.shards.begin()];
+    const std::int64_t number = layout_.exchanged_of(key).shard, sums = sums_[number];
+    const LocalShard& local = layout_.shards[number];
+    const std::int64_t rows = local.rows.most_places(), dim = local.dim();
     kernels::ShardBlocks shard{.rows = rows, .dim = dim};
-    if (storage_of(tables_.tables()[found->table]).comes_and_goes)
-      shard.keys = has_any_keys(tables_.tables()) ? kernels::ShardBlocks::any_keys : found->rows.most_ids();
+    if (storage_of(tables_.tables()[local.table]).comes_and_goes)
+      shard.keys = has_any_keys(tables_.tables()) ? kernels::ShardBlocks::any_keys : local.rows.most_ids();
     if (sums >= 0) {
       shard.sums = own_vectors + sums;
       shard.pieces = shard.sums + rows * dim;
@@ -273,12 +272,13 @@ void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::in
                   .gradient = gradient,
                   .id_gradient = id_gradient,
                   .id_gradient_stride = largest_max_dim});
-  gradients_.host.push_back({.first_bag = next_bag_,
-                             .bags = bags,
-                             .first_key = shard.replicated ? replicas_.first_key(shard_number) : shard.first_key,
-                             .gradient = max ? id_gradient : gradient,
-                             .gradient_stride = max ? largest_max_dim : stride,
-                             .pooling = max ? Pooling::max : Pooling::sum});
+  gradients_.host.push_back(
+      {.first_bag = next_bag_,
+       .bags = bags,
+       .first_key = shard.replicated ? replicas_.first_key(shard_number) : layout_.first_key(shard_number),
+       .gradient = max ? id_gradient : gradient,
+       .gradient_stride = max ? largest_max_dim : stride,
+       .pooling = max ? Pooling::max : Pooling::sum});
   next_bag_ += bags;
   looked_up_ += bags * shard.dim();
 }

@@ -201,7 +201,7 @@ RowGradients of_positions(const GroupFlight& flight, const Positions& positions,
 
 /// Returns the gradients of the shards that hold parts of tables.
 RowGradients exchanged_gradients(GroupFlight& flight, bool by_shard, const Positions& positions) {
-  const std::int64_t ids = flight.owned.exchanged_ids, key_bound = flight.group.exchanged_keys;
+  const std::int64_t ids = flight.owned.exchanged_ids, key_bound = flight.group.layout.exchanged_keys;
   const StepLayout& layout = flight.layout;
   if (!by_shard) {
     const auto gradients = of_ids_too(flight, flight.owner_gradients, flight.layout.exchanged, flight.max_gradients);
@@ -240,8 +240,8 @@ void sum_exchanged(GroupFlight& flight, const StepInput& input, const kernels::U
   flight.row_gradients = std::move(gradients);
   const std::int64_t width = flight.row_sums.width();
   if (width == 0) return;
-  flight.row_gradients = kernels::summed_gradients<Execution>(exec, *flight.row_gradients, flight.group.exchanged_keys,
-                                                              flight.gradient_shards, flight.summed_workspace);
+  flight.row_gradients = kernels::summed_gradients<Execution>(
+      exec, *flight.row_gradients, flight.group.layout.exchanged_keys, flight.gradient_shards, flight.summed_workspace);
   const auto sums = flight.sums.first(ids * width);
   flight.updates.row_sums(*flight.row_gradients, now, sums, width);
   flight.row_sums.complete(flight.row_gradients->unique, sums, flight.ids.id_bound(input));

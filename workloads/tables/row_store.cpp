@@ -117,7 +117,9 @@ class RowStore::RowUpdates : public Store::Updates {
   kernels::RowGradientsWorkspace<Execution> workspace_;
 };
 
-std::unique_ptr<Store::Lookups> RowStore::lookups() { return std::make_unique<RowLookups>(*this); }
+std::unique_ptr<Store::Lookups> RowStore::lookups(const std::vector<std::int64_t>&) {
+  return std::make_unique<RowLookups>(*this);
+}
 std::unique_ptr<Store::Updates> RowStore::updates(const std::vector<KeyedShard>& shards) {
   return std::make_unique<RowUpdates>(*this, shards);
 }

@@ -17,7 +17,7 @@ class RowStore : public Store {
   RowStore(const ShardLayout& layout, const std::vector<Table>& tables, const std::vector<std::int64_t>& shards,
            const std::vector<std::int64_t>& places);
 
-  std::unique_ptr<Lookups> lookups() override;
+  std::unique_ptr<Lookups> lookups(const std::vector<std::int64_t>& shards) override;
   std::unique_ptr<Updates> updates(const std::vector<KeyedShard>& shards) override;
 
   std::vector<ShardPart> parts(std::int64_t s) const override {

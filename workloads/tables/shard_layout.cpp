@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "reference/sort_distinct.hpp"
+
 namespace shardmark::workloads {
 namespace {
 
@@ -92,11 +94,35 @@ ShardLayout::ShardLayout(const placement::Plan& plan, const std::vector<Table>& 
   for (Strip& strip : strips) std::ranges::sort(strip.slots, {}, [&](std::int64_t s) { return slots[s].rows.begin; });
 
   shards.insert(shards.end(), replicated.begin(), replicated.end());
-  for (std::int64_t s = 0; s < std::ssize(shards); ++s) {
+  for (std::int64_t s = 0; s < std::ssize(shards); ++s)
     if (shards[s].replicated) replicas.push_back(s);
-    shards[s].first_key = keys;
-    keys += shards[s].rows.most_places();
+  list_exchanged();
+}
+
+void ShardLayout::list_exchanged() {
+  std::vector<std::int64_t> numbers;
+  for (const Slot& slot : own_slots()) numbers.push_back(slot.local_shard);
+  sort_distinct(numbers);
+  exchanged.clear();
+  exchanged_keys = 0;
+  for (const std::int64_t s : numbers) {
+    exchanged.push_back({s, exchanged_keys});
+    exchanged_keys += shards[s].rows.most_places();
   }
+}
+
+std::vector<std::int64_t> ShardLayout::exchanged_numbers() const {
+  std::vector<std::int64_t> numbers;
+  for (const KeyedShard& keyed : exchanged) numbers.push_back(keyed.shard);
+  return numbers;
+}
+
+std::int64_t ShardLayout::first_key(std::int64_t shard) const {
+  return std::ranges::lower_bound(exchanged, shard, {}, &KeyedShard::shard)->first_key;
+}
+
+const KeyedShard& ShardLayout::exchanged_of(std::int64_t key) const {
+  return *std::prev(std::ranges::upper_bound(exchanged, key, {}, &KeyedShard::first_key));
 }
 
 ShardLayout ShardLayout::of_tables(const std::vector<bool>& tables, const std::vector<bool>& features) const {
@@ -123,6 +149,7 @@ ShardLayout ShardLayout::of_tables(const std::vector<bool>& tables, const std::v
   for (std::size_t r = 0; r < part.first_slot.size(); ++r)
     part.first_slot[r] =
         std::ranges::lower_bound(part.slots, static_cast<int>(r), {}, &Slot::rank) - part.slots.begin();
+  part.list_exchanged();
   return part;
 }
 

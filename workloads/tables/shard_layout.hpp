@@ -16,10 +16,15 @@ struct LocalShard {
   std::int64_t table = 0;
   placement::HeldRows rows;
   std::int64_t column_begin = 0, column_end = 0;
-  std::int64_t first_key = 0;  ///< key of its local row 0 among all of this rank, of which it has rows.most_places()
   bool replicated = false;
 
   std::int64_t dim() const { return column_end - column_begin; }
+};
+
+/// Is a shard whose local row i has key first_key + i.
+struct KeyedShard {
+  std::int64_t shard = 0;
+  std::int64_t first_key = 0;
 };
 
 /// Is one full set of rows of a feature's table for one range of columns. A feature's ids go once to each of its
@@ -55,14 +60,17 @@ struct ShardLayout {
 
   int rank;
   int ranks;
-  std::vector<LocalShard> shards;                 ///< of this rank, replicated ones last
-  std::vector<std::int64_t> replicas;             ///< numbers of the replicated shards that are served
+  std::vector<LocalShard> shards;      ///< of this rank, replicated ones last
+  std::vector<std::int64_t> replicas;  ///< numbers of the replicated shards that are served
+  /// These are the other shards that served features read, ascending, and the number of their keys, of which a shard
+  /// has rows.most_places().
+  std::vector<KeyedShard> exchanged;
+  std::int64_t exchanged_keys = 0;
   std::vector<std::int64_t> replicated_features;  ///< those that read replicated rows: of a whole table, or hot ones
   std::vector<bool> served;                       ///< [features]
   std::vector<Strip> strips;
   std::vector<Slot> slots;
   std::vector<std::int64_t> first_slot;  ///< [ranks + 1]: slots of rank r are first_slot[r] .. first_slot[r + 1]
-  std::int64_t keys = 0;                 ///< places of rows in this rank's memory
 
   std::span<const Slot> own_slots() const {
     const auto begin = static_cast<std::size_t>(first_slot[rank]);
@@ -70,6 +78,15 @@ struct ShardLayout {
     return std::span(slots).subspan(begin, end - begin);
   }
   std::int64_t dim_of(const Slot& slot) const { return strips[slot.strip].dim(); }
+  /// Returns the numbers of the exchanged shards.
+  std::vector<std::int64_t> exchanged_numbers() const;
+  /// Returns the first key of an exchanged shard; and the exchanged shard that has a key, of those with one first key
+  /// the last, as the others have no rows.
+  std::int64_t first_key(std::int64_t shard) const;
+  const KeyedShard& exchanged_of(std::int64_t key) const;
+
+ private:
+  void list_exchanged();
 };
 
 }  // namespace shardmark::workloads

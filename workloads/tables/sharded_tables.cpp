@@ -46,8 +46,8 @@ void ShardedTables::report(Storage storage, std::span<std::int64_t> numbers) con
     if (storages_[s] == storage) stores_[s]->report(numbers);
 }
 
-TableLookups::TableLookups(const ShardedTables& tables) : tables_(tables) {
-  for (const auto& store : tables.stores()) parts_.push_back({store->lookups(), {}});
+TableLookups::TableLookups(const ShardedTables& tables, const std::vector<std::int64_t>& shards) : tables_(tables) {
+  for (const auto& store : tables.stores()) parts_.push_back({store->lookups(shards), {}});
 }
 
 void TableLookups::set(const std::vector<BagBlock>& blocks) {

@@ -64,7 +64,8 @@ class ShardedTables {
 /// Runs Store::Lookups for bags of any shards.
 class TableLookups {
  public:
-  explicit TableLookups(const ShardedTables& tables);
+  /// shards: those that blocks may read.
+  TableLookups(const ShardedTables& tables, const std::vector<std::int64_t>& shards);
 
   void set(const std::vector<BagBlock>& blocks);
   /// Returns whether any of the blocks pool by max.

@@ -16,9 +16,8 @@ namespace {
 std::vector<StorageMaker>& mutable_makers() {
   static std::vector<StorageMaker> all{
       {Storage::dense, make_dense_store},
-      {Storage::tt, make_tt_store, tt_bytes_beside, tt_step_bytes, tt_list_bytes, tt_direction_is_open,
-       set_tt_direction, steps_until_tt_is_warm, describe_cores, tt_numbers, results::tensor_train_fields::object,
-       tt_details},
+      {Storage::tt, make_tt_store, tt_bytes_beside, tt_step_bytes, tt_direction_is_open, set_tt_direction,
+       steps_until_tt_is_warm, describe_cores, tt_numbers, results::tensor_train_fields::object, tt_details},
       {.storage = Storage::dynamic,
        .make = make_dynamic_store,
        .bytes_beside = dynamic_bytes_beside,

@@ -21,8 +21,6 @@ struct StorageMaker {
   /// Returns the bytes that a step takes beside ids, vectors and gradients. ids: that the rank looks up; distinct:
   /// different rows.
   double (*step_bytes)(const Table& table, double ids, double distinct) = nullptr;
-  /// Returns the bytes of what each group of tables lists of a shard, beside its UpdateShard.
-  double (*list_bytes)(const Table& table) = nullptr;
   /// These return whether a table leaves something to its first batch, and decide it by the distinct rows that this
   /// names; number: of the table. Deciding throws InputError where a table cannot take the batch.
   bool (*is_open)(const Table& table) = nullptr;

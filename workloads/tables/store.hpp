@@ -15,6 +15,7 @@
 #include "reference/row_values.hpp"
 #include "reference/storage.hpp"
 #include "workloads/batches/execution.hpp"
+#include "workloads/tables/shard_layout.hpp"
 
 namespace shardmark::workloads {
 
@@ -35,12 +36,6 @@ struct BagIds {
   DeviceArray<std::int64_t> offsets;  ///< [bags + 1]
   DeviceArray<std::int64_t> ids;
   DeviceArray<float> weights;  ///< as ids, or empty when every weight is 1
-};
-
-/// Is a shard whose local row i has key first_key + i.
-struct KeyedShard {
-  std::int64_t shard = 0;
-  std::int64_t first_key = 0;
 };
 
 /// Names the rows and columns that a shard holds of one part of its table (StorageChoice::parts). A table of which
@@ -162,7 +157,8 @@ class Store {
     /// Adds to the numbers of the storage (StorageMaker::numbers) those of the latest run(). Waits for the device.
     virtual void report(std::span<std::int64_t> /*numbers*/) const {}
   };
-  virtual std::unique_ptr<Lookups> lookups() = 0;
+  /// Makes the lookups of blocks of some shards, those of other stores among them.
+  virtual std::unique_ptr<Lookups> lookups(const std::vector<std::int64_t>& shards) = 0;
 
   /// Updates the rows of some shards, which it knows by their keys. Keys of shards of other stores are left alone.
   class Updates {

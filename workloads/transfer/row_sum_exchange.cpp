@@ -6,30 +6,32 @@
 namespace shardmark::workloads {
 
 RowSumExchange::RowSumExchange(const comm::Communicator& comm, comm::Exchange& exchange, const placement::Plan& plan,
-                               const std::vector<Table>& tables, const ShardLayout& layout)
-    : comm_(comm), exchange_(exchange), layout_(layout) {
+                               const std::vector<Table>& tables, const std::vector<Feature>& features,
+                               const ShardLayout& layout)
+    : comm_(comm), exchange_(exchange) {
+  const auto sums_of = [&](std::int64_t t) { return placement::exchanged_row_sums(tables[t], plan.tables[t]); };
+  if (std::ranges::none_of(layout.strips, [&](const Strip& s) { return sums_of(features[s.feature].table) > 0; }))
+    return;
   for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
-    const Table& table = tables[t];
-    const placement::TablePlacement& placement = plan.tables[t];
-    const std::int64_t sums = placement::exchanged_row_sums(table, placement);
-    if (sums == 0) continue;
-    width_ = std::max(width_, sums);
-    for (const auto& shards : placement::shards_by_rows(placement)) {
+    if (sums_of(t) == 0) continue;
+    width_ = std::max(width_, sums_of(t));
+    for (const auto& shards : placement::shards_by_rows(plan.tables[t])) {
       most_members_ = std::max(most_members_, shards.size());
       Group group;
       for (const placement::Shard& shard : shards) {
-        const auto own = std::ranges::find_if(layout.shards, [&](const LocalShard& local) {
+        const auto own = std::ranges::find_if(layout.exchanged, [&](const KeyedShard& keyed) {
+          const LocalShard& local = layout.shards[keyed.shard];
           return shard.rank == layout.rank && local.table == t && local.rows == shard.rows &&
                  local.column_begin == shard.column_begin;
         });
-        group.push_back({shard.rank, own == layout.shards.end() ? -1 : own - layout.shards.begin()});
+        group.push_back({shard.rank, own == layout.exchanged.end() ? -1 : own - layout.exchanged.begin()});
       }
       list_messages(group);
     }
   }
   std::vector<std::int64_t> first_keys;
-  for (const LocalShard& shard : layout.shards) first_keys.push_back(shard.first_key);
-  first_keys.push_back(layout.keys);
+  for (const KeyedShard& shard : layout.exchanged) first_keys.push_back(shard.first_key);
+  first_keys.push_back(layout.exchanged_keys);
   segments_ = kernels::ShardSegments<Execution>(first_keys);
 }
 

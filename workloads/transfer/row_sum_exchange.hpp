@@ -19,9 +19,10 @@ class RowSumExchange {
  public:
   /// Throws InputError when a table needs this and its column ranges are not split into the same rows.
   RowSumExchange(const comm::Communicator& comm, comm::Exchange& exchange, const placement::Plan& plan,
-                 const std::vector<Table>& tables, const ShardLayout& layout);
+                 const std::vector<Table>& tables, const std::vector<Feature>& features, const ShardLayout& layout);
 
-  /// Returns the number of sums per row: the most that any table of the plan needs, on any rank; 0 when none does.
+  /// Returns the number of sums per row, the most that any table of the plan needs, on any rank; 0 when no table that
+  /// the layout serves needs any.
   std::int64_t width() const { return width_; }
 
   /// Replaces the partial sums [distinct rows, width] of this rank by those over whole rows. Collective. No rank holds
@@ -55,7 +56,6 @@ class RowSumExchange {
 
   const comm::Communicator& comm_;
   comm::Exchange& exchange_;
-  const ShardLayout& layout_;
   std::int64_t width_ = 0;
   std::vector<Message> sent_, received_;
   std::vector<Whole> wholes_;

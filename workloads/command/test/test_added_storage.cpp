@@ -43,7 +43,9 @@ class HalvesStore : public Store {
         for (const auto& half : halves_[s]) half(e) = 0.5F * initial_value(s, e, initial);
   }
 
-  std::unique_ptr<Lookups> lookups() override { return std::make_unique<HalvesLookups>(*this); }
+  std::unique_ptr<Lookups> lookups(const std::vector<std::int64_t>&) override {
+    return std::make_unique<HalvesLookups>(*this);
+  }
   std::unique_ptr<Updates> updates(const std::vector<KeyedShard>& shards) override {
     return std::make_unique<HalvesUpdates>(*this, shards);
   }

@@ -116,20 +116,39 @@ TEST(Seams, AShardHasItsOwnRowsWhateverComesBehindIt) {
       tables.fill(options.row_values());
       const auto ready = ready_case(comm, tables, plan, {.groups = {groups}}, input);
       training_step(ready->flight, input);
+      std::int64_t keys = 0;
       for (std::int64_t g = 0; g < ready->flight.groups(); ++g) {
-        const auto& all = tables.layout().shards;
+        keys += ready->flight.group(g).group.layout.exchanged_keys;
+        const ShardLayout& layout = ready->flight.group(g).group.layout;
         const auto shards = Kokkos::create_mirror_view_and_copy(
             Kokkos::HostSpace(), ready->flight.group(g).layout.exchanged_by_shard.shards);
         for (std::size_t s = 0; s < shards.extent(0); ++s)
-          EXPECT_TRUE(std::ranges::any_of(all,
-                                          [&](const LocalShard& shard) {
-                                            return shard.first_key == shards(s).first_key &&
-                                                   shard.rows.count() == shards(s).rows;
+          EXPECT_TRUE(std::ranges::any_of(layout.exchanged,
+                                          [&](const KeyedShard& keyed) {
+                                            return keyed.first_key == shards(s).first_key &&
+                                                   layout.shards[keyed.shard].rows.count() == shards(s).rows;
                                           }))
               << planner << ", groups " << groups << ", first key " << shards(s).first_key << ", rows "
               << shards(s).rows;
       }
+      EXPECT_EQ(keys, tables.layout().exchanged_keys) << planner << ", groups " << groups;
     }
+}
+
+TEST(Seams, OnlyGroupsOfTablesThatNeedSumsOverWholeRowsExchangeThem) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  options.workload.tables[1].optimizer.kind = OptimizerKind::rowwise_adagrad;
+  const placement::Plan plan = plan_of("column_wise", options, comm.size());
+  ShardedTables tables(plan, options.workload.tables, options.workload.features, comm.rank());
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const auto input = inputs_of(comm, options, *batches).front();
+  const auto ready = ready_case(comm, tables, plan, {.groups = {placement::TableGroups::table}}, input);
+  ASSERT_GT(ready->flight.groups(), 1);
+  for (std::int64_t g = 0; g < ready->flight.groups(); ++g) {
+    const bool of_table = g == ready->flight.embedding().group_of_table(1) && comm.size() > 1;
+    EXPECT_EQ(ready->flight.group(g).row_sums.width(), of_table ? 1 : 0) << "group " << g;
+  }
 }
 
 std::vector<float> on_host(const DeviceArray<float>& values) {

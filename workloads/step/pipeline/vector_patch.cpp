@@ -19,7 +19,7 @@ void mark_rows(const RowGradients& rows, std::int64_t first_key, std::int32_t ve
 }  // namespace
 
 RowVersions::RowVersions(const GroupFlight& flight)
-    : exchanged_keys_(flight.group.exchanged_keys),
+    : exchanged_keys_(flight.group.layout.exchanged_keys),
       updated_("shardmark::row_versions", static_cast<std::size_t>(exchanged_keys_ + flight.replicated.keys())) {}
 
 void RowVersions::clear() { Kokkos::deep_copy(Execution(), updated_, 0); }
@@ -76,8 +76,8 @@ void copy_runs(HostList<ElementRun>& runs, const DeviceArray<float>& from, const
 
 VectorPatch::VectorPatch(GroupFlight& flight)
     : flight_(flight),
-      exchanged_(flight.group.tables),
-      replicated_(flight.group.tables),
+      exchanged_(flight.group.tables, flight.group.layout.exchanged_numbers()),
+      replicated_(flight.group.tables, flight.group.layout.replicas),
       vectors_(flight.exchange, flight.group.wire),
       count_route_(route_of_counts(flight.group.layout)) {}
 

@@ -8,12 +8,12 @@
 
 namespace shardmark::workloads {
 
-TtLookup::TtLookup(const TtCores& cores, TtCaches& caches, std::int64_t dim) : dim_(dim) {
+TtLookup::TtLookup(const TtCores& cores, TtCaches& caches, const std::vector<TtTable>& tts)
+    : dim_(tts.front().what.dim) {
   std::vector<kernels::TensorTrainCores> all;
   std::int64_t slices = 0;
   workspace_.most_bytes = std::numeric_limits<std::int64_t>::max();
-  for (const TtTable& tt : cores.tts()) {
-    if (tt.what.dim != dim) continue;
+  for (const TtTable& tt : tts) {
     const auto cache = caches.find(tt.shard);
     tts_.push_back({.shard = tt.shard,
                     .keys = tt.keys(key_bound_),
@@ -221,8 +221,11 @@ void TtLookup::report(std::span<std::int64_t> numbers) const {
   }
 }
 
-TtLookups::TtLookups(const TtCores& cores, TtCaches& caches) : cores_(cores) {
-  for (const TtTable& tt : cores.tts()) by_dim_.try_emplace(tt.what.dim, cores, caches, tt.what.dim);
+TtLookups::TtLookups(const TtCores& cores, TtCaches& caches, const std::vector<std::int64_t>& shards) : cores_(cores) {
+  std::map<std::int64_t, std::vector<TtTable>> tts;
+  for (const std::int64_t s : shards)
+    if (const TtTable* tt = cores.find(s)) tts[tt->what.dim].push_back(*tt);
+  for (const auto& [dim, of_dim] : tts) by_dim_.try_emplace(dim, cores, caches, of_dim);
 }
 
 void TtLookups::set(const std::vector<BagBlock>& blocks) {

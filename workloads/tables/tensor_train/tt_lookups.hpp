@@ -15,7 +15,8 @@ namespace shardmark::workloads {
 /// ids become their numbers, and bags are pooled as those of any rows are. Rows that a cache holds are read there.
 class TtLookup {
  public:
-  TtLookup(const TtCores& cores, TtCaches& caches, std::int64_t dim);
+  /// tts: of this dim.
+  TtLookup(const TtCores& cores, TtCaches& caches, const std::vector<TtTable>& tts);
 
   /// These do what Store::Lookups::set does, block by block.
   void clear();
@@ -89,7 +90,7 @@ class TtLookup {
 /// Runs Store::Lookups for a TtCores: a TtLookup for each dim of its tables.
 class TtLookups : public Store::Lookups {
  public:
-  TtLookups(const TtCores& cores, TtCaches& caches);
+  TtLookups(const TtCores& cores, TtCaches& caches, const std::vector<std::int64_t>& shards);
 
   void set(const std::vector<BagBlock>& blocks) override;
   void run(const BagIds& bags, const DeviceArray<float>& output) override;

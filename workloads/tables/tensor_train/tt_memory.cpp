@@ -65,10 +65,4 @@ double tt_step_bytes(const Table& table, double ids, double distinct) {
   return bytes;
 }
 
-double tt_list_bytes(const Table& table) {
-  // Lookups of exchanged and of replicated tables, and updates, list its cores; updates also one by one.
-  const double cores = tensor_train_shape(table).cores;
-  return 2.0 * (3.0 * sizeof(kernels::TensorTrainCores) + cores * sizeof(kernels::UpdateShard));  // on the host, too
-}
-
 }  // namespace shardmark::workloads

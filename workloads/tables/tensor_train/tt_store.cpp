@@ -23,7 +23,9 @@ class TtStore : public Store {
     for (auto& [shard, cache] : caches_) cache.clear();
   }
 
-  std::unique_ptr<Lookups> lookups() override { return std::make_unique<TtLookups>(cores_, caches_); }
+  std::unique_ptr<Lookups> lookups(const std::vector<std::int64_t>& shards) override {
+    return std::make_unique<TtLookups>(cores_, caches_, shards);
+  }
   std::unique_ptr<Updates> updates(const std::vector<KeyedShard>& shards) override {
     return std::make_unique<TtUpdates>(cores_, caches_, layout_, shards);
   }

@@ -20,8 +20,6 @@ double tt_bytes_beside(const Table& table, std::int64_t rows, std::int64_t colum
 /// them (within the budget of tensor_train.workspace_mib) and gradients of slices. ids: that the rank looks up;
 /// distinct: different rows.
 double tt_step_bytes(const Table& table, double ids, double distinct);
-/// Returns the bytes of the table and its cores in the lists that lookups and updates of a group have of them.
-double tt_list_bytes(const Table& table);
 
 /// Returns whether the direction of contraction is open. Throws InputError where a direction is requested that cannot
 /// be: slices that round stochastically are contracted from the first core on.

@@ -62,7 +62,8 @@ HomeRows::HomeRows(const comm::Communicator& comm, comm::Exchange& exchange, Wir
       requested_bags_(layout_, modes, std::ssize(tables.features())),
       owners_(stage_of_owners(comm, exchange, wire, shards_, dedup)) {
   if (dedup == placement::Dedup::node) node_ = std::make_unique<NodeRows>(comm, exchange, wire.ids(), shards_);
-  if (shardmark::placement::reads_once(dedup)) owner_ = std::make_unique<OwnerRows>(shards_, owners_, tables);
+  if (shardmark::placement::reads_once(dedup))
+    owner_ = std::make_unique<OwnerRows>(shards_, owners_, tables, held_shards());
   std::vector<std::int64_t> strips(tables.features().size());
   for (const std::int64_t s : shards_.strips) {
     const Strip& strip = layout_.strips[s];

@@ -11,9 +11,10 @@ namespace shardmark::workloads {
 /// the wire.
 class OwnerRows {
  public:
-  /// All outlive the object.
-  OwnerRows(const RowShards& rows, const RowHop& owners, const ShardedTables& tables)
-      : rows_(rows), owners_(owners), asked_(rows, owners), distinct_(rows), lookups_(tables) {}
+  /// All but `shards`, those of this rank that are asked for, outlive the object.
+  OwnerRows(const RowShards& rows, const RowHop& owners, const ShardedTables& tables,
+            const std::vector<std::int64_t>& shards)
+      : rows_(rows), owners_(owners), asked_(rows, owners), distinct_(rows), lookups_(tables, shards) {}
 
   /// Finds the distinct rows of requested ids; arguments as of AnsweredRows::list.
   void find(const ConstDeviceArray<std::int64_t>& offsets, const ConstDeviceArray<std::int64_t>& ids);
