@@ -107,9 +107,10 @@ std::string gpu_text(const Facts& facts) {
   text += "; " + counted(facts.build.cuda ? std::ssize(facts.gpu.names) : facts.machine.gpu_devices, "GPU");
   if (!facts.gpu.names.empty()) text += fmt::format(" ({})", facts.gpu.names.front());
   if (const auto& own = facts.gpu.own)
-    text += fmt::format(" of {:.1f} GiB ({:.1f} left), at most {} MHz, driver of CUDA {}",
+    text += fmt::format(" of {:.1f} GiB ({:.1f} left), {} {} MHz, driver of CUDA {}",
                         static_cast<double>(own->memory_bytes) * 0x1p-30, static_cast<double>(facts.gpu.free) * 0x1p-30,
-                        own->clock_mhz, own->driver);
+                        facts.gpu.clock ? fmt::format("{} of", facts.gpu.clock->mhz) : "at most", own->clock_mhz,
+                        own->driver);
   if (facts.gpu.mps) text += ", MPS runs";
   if (!facts.gpu.nccl.empty()) text += fmt::format("; NCCL {}", facts.gpu.nccl);
   if (!facts.gpu.settings.empty()) text += fmt::format(", set: {}", fmt::join(facts.gpu.settings, ", "));

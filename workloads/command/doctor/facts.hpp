@@ -9,6 +9,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/device_memory.hpp"
+#include "workloads/command/doctor/gpu_clock.hpp"
 
 namespace shardmark::workloads {
 
@@ -73,7 +74,8 @@ struct GpuFacts {
   std::string nccl_unusable;                     ///< why these ranks cannot use exchange nccl; empty: they can
   std::vector<std::pair<int, int>> apart = {};   ///< GPUs of the node that do not reach each other's memory
   std::optional<comm::GpuDescription> own = {};  ///< of rank 0
-  std::int64_t free = 0;                         ///< bytes of that GPU which nothing has taken yet
+  std::optional<GpuClock> clock = {};            ///< of that GPU, right behind the ceilings
+  std::int64_t free = 0;                         ///< bytes of it which nothing has taken yet
   std::size_t sharers = 0;                       ///< ranks that take that GPU
   bool mps = false;                              ///< the service runs by which processes share one at a time
   std::vector<std::string> settings = {};        ///< variables that say how NCCL reaches GPUs, "NCCL_P2P_DISABLE=1"

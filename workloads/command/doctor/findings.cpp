@@ -186,6 +186,12 @@ Finding gpu_memory(const Facts& facts) {
       static_cast<double>(facts.gpu.free) * 0x1p-30, static_cast<double>(facts.gpu.own->memory_bytes) * 0x1p-30);
 }
 
+Finding gpu_clock(const Facts& facts) {
+  if (!facts.gpu.own || !facts.gpu.clock || facts.gpu.clock->held_by.empty()) return {};
+  return fmt::format("the GPU runs at {} of {} MHz, held by {}; nvidia-smi -q -d PERFORMANCE,CLOCK,POWER",
+                     facts.gpu.clock->mhz, facts.gpu.own->clock_mhz, facts.gpu.clock->held_by);
+}
+
 /// Of settings, those that keep GPUs of a node from each other's memory, if NCCL can be used at all.
 Finding gpu_settings(const Facts& facts) {
   if (!facts.gpu.nccl_unusable.empty()) return {};
@@ -226,6 +232,7 @@ constexpr std::array all_rules{
     FindingRule{"gpu_peers", gpu_peers},
     FindingRule{"gpu_turns", gpu_turns},
     FindingRule{"gpu_memory", gpu_memory},
+    FindingRule{"gpu_clock", gpu_clock},
     FindingRule{"gpu_settings", gpu_settings},
     FindingRule{"memory", memory},
 };

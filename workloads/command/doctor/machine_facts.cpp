@@ -131,6 +131,7 @@ GpuFacts gpu_facts(const comm::Communicator& world) {
                  .own = comm::agree(world, [&] { return comm::describe_gpu(world); }),
                  .mps = mps_runs(),
                  .settings = nccl_settings()};
+  if (facts.own) facts.clock = gpu_clock(facts.own->address);
   if (!comm::no_gpus(world).empty()) return facts;
   const comm::GpuMemory memory = comm::gpu_memory(world);
   facts.free = memory.free;

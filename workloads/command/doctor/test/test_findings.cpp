@@ -99,6 +99,13 @@ const std::vector<Sickness>& sicknesses() {
          f.gpu.free = std::int64_t{20} << 30;
        },
        {"20.0 of 80.0 GiB of the GPU left", "nvidia-smi"}},
+      {"gpu_clock",
+       [](Facts& f) {
+         f.gpu.own.emplace().clock_mhz = 1980;
+         f.gpu.free = f.gpu.own->memory_bytes;
+         f.gpu.clock = {1200, "its power limit"};
+       },
+       {"1200 of 1980 MHz", "its power limit", "nvidia-smi -q"}},
       {"gpu_settings",
        [](Facts& f) {
          f.gpu.nccl_unusable = "";

@@ -79,6 +79,13 @@ TEST(DoctorPage, SaysWhatWasFound) {
     EXPECT_NE(page.find(part), std::string::npos) << part << " in\n" << page;
 }
 
+TEST(DoctorPage, SaysTheClockOfAGpuWhereItIsKnown) {
+  Facts facts = sick_facts();
+  EXPECT_NE(doctor_page(facts).find("left), at most 1980 MHz"), std::string::npos);
+  facts.gpu.clock = {1200, "its power limit"};
+  EXPECT_NE(doctor_page(facts).find("left), 1200 of 1980 MHz"), std::string::npos);
+}
+
 TEST(DoctorPage, OfOneRankSaysHowToSeeTheLinks) {
   Facts facts = sound_facts();
   facts.ranks.resize(1);
