@@ -4,9 +4,13 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -15,10 +19,24 @@ namespace shardmark::kernels {
 
 void advise_huge_pages([[maybe_unused]] void* pointer, [[maybe_unused]] std::int64_t bytes) {
 #ifdef MADV_HUGEPAGE
+  if (bytes < static_cast<std::int64_t>(huge_page / 8)) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
-  const std::uintptr_t first = (begin + huge_page - 1) / huge_page * huge_page;
-  const std::uintptr_t last = (begin + static_cast<std::uintptr_t>(bytes)) / huge_page * huge_page;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  const std::uintptr_t first = begin / huge_page * huge_page;
+  const std::uintptr_t last = (begin + static_cast<std::uintptr_t>(bytes) + huge_page - 1) / huge_page * huge_page;
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // where nothing is mapped it does nothing
+#endif
+}
+
+void keep_arrays_in_heap() {
+#ifdef __GLIBC__
+  constexpr int room = 1 << 30, growth = 64 << 20;
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc allows
+  mallopt(M_TRIM_THRESHOLD, room);
+  mallopt(M_TOP_PAD, room);
+  void* const piece = std::malloc(growth / 4);  // more than the heap has, so that it grows
+  advise_huge_pages(piece, room);
+  std::free(piece);
+  mallopt(M_TOP_PAD, growth);
 #endif
 }
 

@@ -135,6 +135,7 @@ void list_cases(const Options& options) {
 /// Number of benchmarks that or cases that were run or listed.
 std::size_t run(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
+  keep_arrays_in_heap();
   Kokkos::ScopeGuard kokkos(argc, argv);
   const Options options = parse(argc, argv);
   if (options.list_cases) {

@@ -5,8 +5,9 @@
 
 namespace shardmark::kernels {
 
-/// Outputs of a launch of at least so many bytes are written past the caches where they are whole cache lines.
-inline constexpr std::int64_t streamed_output = 1 << 20;
+/// Outputs of a launch of at least so many bytes are written past the caches where they are whole cache lines; what is
+/// less is read there soon, by an exchange or an update (TUNING.md).
+inline constexpr std::int64_t streamed_output = 4 << 20;
 template <class Output>
 KOKKOS_INLINE_FUNCTION bool streams_output(const Output& output, std::int64_t stride, std::int64_t dim,
                                            const float* first) {

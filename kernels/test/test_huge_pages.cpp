@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -63,6 +64,31 @@ TEST(HugePages, HoldLargeArraysFromTheirFirstByteOn) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % huge_page, 0U);
   const auto small = allocate<Kokkos::DefaultHostExecutionSpace, float>("floats", 1000);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(small.data()) % line_pair, 0U);
+}
+
+/// Returns the share of huge pages in arrays of a few MiB, of a program that keeps them in the heap.
+double share_in_heap() {
+  keep_arrays_in_heap();
+  constexpr std::int64_t bytes = (3 << 20) + 1234 * 4;
+  std::vector<Array<Kokkos::DefaultHostExecutionSpace, float>> arrays;
+  double share = 0.0;
+  for (int i = 0; i < 16; ++i) {
+    arrays.push_back(allocate<Kokkos::DefaultHostExecutionSpace, float>("floats", bytes / 4));
+    Kokkos::deep_copy(arrays.back(), 1.0F);
+  }
+  for (const auto& array : arrays) share += huge_page_share(array) / 16;
+  return share;
+}
+
+/// In a process of its own, whose heap nothing has touched.
+TEST(HugePages, HoldArraysOfTheHeapAtBothEnds) {
+  if (!system_has_huge_pages()) GTEST_SKIP() << "no transparent huge pages here";
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer has a heap of its own";
+#endif
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::_Exit(share_in_heap() > 0.75 ? 0 : 1), testing::ExitedWithCode(0), "")
+      << "unless memory is too scattered for huge pages";
 }
 
 TEST(HugePages, AreNotSoughtInArraysTooSmallForOne) {

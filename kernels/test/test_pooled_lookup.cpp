@@ -192,8 +192,8 @@ TYPED_TEST(PooledLookupTest, WritesLargeOutputsToo) {
     Random random(8);
     for (const std::int64_t dim : {16, 40, 64}) {
       const std::int64_t first_bag = lookup.bags.bags();
-      lookup.bags.add_random(random, 4000, 1000, 1);
-      lookup.add({1000, dim, 4000, Pooling::sum, ValueType::bf16}, first_bag, gap);
+      lookup.bags.add_random(random, 12000, 1000, 1);
+      lookup.add({1000, dim, 12000, Pooling::sum, ValueType::bf16}, first_bag, gap);
     }
     EXPECT_EQ(lookup.run(), lookup.expected(false)) << "gap " << gap;
   }

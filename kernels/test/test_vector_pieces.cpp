@@ -73,7 +73,7 @@ TEST(VectorPieces, AreWhatASerialLoopMakesOfThem) {
     std::int64_t rows = 0, home_size = 0, packed_size = 0;
     constexpr std::array<std::int64_t, 8> dims{1, 4, 7, 16, 33, 64, 128, 300};
     for (const std::int64_t dim : dims) {
-      const std::int64_t bags = below(4) == 0 ? 0 : below(3000), stride = dim + 16 * below(2), count = below(4);
+      const std::int64_t bags = below(4) == 0 ? 0 : below(8000), stride = dim + 16 * below(2), count = below(4);
       pieces.push_back({rows, bags, dim, home_size, stride, std::ssize(partials), count});
       for (std::int64_t k = 0; k < count; ++k, packed_size += bags * dim) partials.push_back({.packed = packed_size});
       rows += bags;

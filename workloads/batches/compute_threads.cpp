@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "comm/device_memory.hpp"
+#include "kernels/huge_pages.hpp"
 #include "kernels/simd.hpp"
 #include "reference/error.hpp"
 #include "workloads/batches/execution.hpp"
@@ -30,11 +31,12 @@ Kokkos::InitializationSettings settings(const comm::Communicator& world, const c
 }  // namespace
 
 struct ComputeThreads::Guard {
+  explicit Guard(const Kokkos::InitializationSettings& settings) : kokkos(settings) {}
   Kokkos::ScopeGuard kokkos;
 };
 
 ComputeThreads::ComputeThreads(const comm::Communicator& world, const comm::Affinity& affinity, std::int64_t threads)
-    : guard_(new Guard{Kokkos::ScopeGuard(settings(world, affinity, threads))}) {}
+    : guard_((kernels::keep_arrays_in_heap(), new Guard(settings(world, affinity, threads)))) {}
 
 ComputeThreads::~ComputeThreads() = default;
 
