@@ -81,6 +81,7 @@ void TableSums::update_rows(RankWork& to, const LookedUp& looked, const Gradient
     add(to, Term::update_vector_line,
         gradients.vectors * (1.0 + share_of_following_line * (lines_of(4 * columns) - 1.0)));
   }
+  add_lines(to, Term::update_gradient_line, gradients.vectors * static_cast<double>(columns) / values_of_line);
   add(to, Term::update_shard, 1);
   add(to, Term::update_row, rows);
   add(to, Term::exchanged_row, exchanged_sums * rows);

@@ -130,6 +130,15 @@ TEST(StepCost, RowsThatNoCacheHoldsByHand) {
   EXPECT_NEAR(own.update, distinct(8), 1e-9);
 }
 
+TEST(StepCost, OfGradientsBeyondTheCacheByHand) {
+  const UniformTable one;  // 8 vectors of 64 bytes
+  MachineModel machine = slow_machine();
+  machine.cache_per_rank = 8 * 64 / 4.0;
+  const Plan plan = one.plan("table_wise", 1);
+  const StepContext step = settled(one.step(1), machine, plan);
+  EXPECT_NEAR(at(step_work(step, machine, plan).ranks[0].counts, Term::update_gradient_line), 0.75 * 8, 1e-9);
+}
+
 TEST(StepCost, OfDenseSumsBeyondTheCacheByHand) {
   const UniformTable one;
   MachineModel machine = slow_machine();

@@ -14,8 +14,9 @@
 namespace shardmark::workloads {
 namespace {
 
-constexpr int turns_of_slowest_ranks = 3;
+constexpr int turns = 6;                  // in which slowest ranks and scales are found
 constexpr double least_share = 0.05;      // of a step, below which errors of a phase count as if it took so much
+constexpr double least_predicted = 0.25;  // of what was measured, in scales
 constexpr double least_difference = 1.0;  // of counts of two cases; less is rounding
 constexpr std::array cache_shares{0.0625, 0.125, 0.25, 0.5, 1.0, 2.0};
 
@@ -84,8 +85,14 @@ class Fit {
       like_.push_back(cases[c].like);
     }
     machine_.seconds = placement::described_cluster().seconds;
-    for (int turn = 0; turn < turns_of_slowest_ranks; ++turn)
+    predicted_.resize(cases_.size());
+    for (std::size_t c = 0; c < cases_.size(); ++c) predicted_[c] = times_[c].phases;
+    for (int turn = 0; turn < turns; ++turn) {
       for (std::size_t phase = 0; phase < phase_count; ++phase) solve(phase);
+      for (std::size_t c = 0; c < cases_.size(); ++c)
+        for (std::size_t phase = 0; phase < phase_count; ++phase)
+          predicted_[c][phase] = predicted(c).phases[phase].seconds;
+    }
     for (std::size_t t = 0; t < placement::terms.size(); ++t)
       if (placement::terms[t].like && !fit_.measured[t])
         machine_.seconds[t] = seconds_like(placement::terms[t], machine_.seconds);
@@ -105,8 +112,21 @@ class Fit {
   const TermFit& fit() const { return fit_; }
 
  private:
+  placement::StepPrediction predicted(std::size_t c) const {
+    return placement::predict_work(cases_[c].step, machine_, cases_[c].work);
+  }
+
+  double least_scale(std::size_t c) const { return least_share * times_[c].step; }
+  double scale_of_pair(std::size_t c, std::size_t phase) const {
+    return std::max(times_[c].phases[phase], least_scale(c));
+  }
+
+  /// Returns the scale s for which (p - m) / s^2 = log(p / m) / p, the derivative of log(p / m)^2 / 2 by p, where p is
+  /// predicted and m measured.
   double scale(std::size_t c, std::size_t phase) const {
-    return std::max(times_[c].phases[phase], least_share * times_[c].step);
+    const double m = times_[c].phases[phase], p = std::max(predicted_[c][phase], least_predicted * m);
+    const double log = std::log(p / m);
+    return std::max(std::sqrt(p * (std::abs(log) > 1e-6 ? (p - m) / log : m)), least_scale(c));
   }
 
   /// Is the system of a phase, a row for each case.
@@ -122,11 +142,12 @@ class Fit {
       if (like_[c].has_value() != of_pairs) continue;
       system.rows.emplace_back(unknowns.size());
       system.left.push_back(0.0);
-      add(c, phase, unknowns, 1.0 / scale(c, phase), system);
+      const double divisor = of_pairs ? scale_of_pair(c, phase) : scale(c, phase);
+      add(c, phase, unknowns, 1.0 / divisor, system);
       if (!of_pairs) continue;
-      add(*like_[c], phase, unknowns, -1.0 / scale(c, phase), system);
+      add(*like_[c], phase, unknowns, -1.0 / divisor, system);
       for (double& count : system.rows.back())
-        if (std::abs(count) * scale(c, phase) < least_difference) count = 0.0;
+        if (std::abs(count) * divisor < least_difference) count = 0.0;
     }
     return system;
   }
@@ -134,7 +155,7 @@ class Fit {
   /// Adds a share of a case to the last row.
   void add(std::size_t c, std::size_t phase, std::span<const Unknown> unknowns, double share, System& system) const {
     const KnownCase& each = cases_[c];
-    const placement::PhasePrediction now = placement::predict_work(each.step, machine_, each.work).phases[phase];
+    const placement::PhasePrediction now = predicted(c).phases[phase];
     for (std::size_t u = 0; u < unknowns.size(); ++u)
       system.rows.back()[u] += share * unknowns[u].count(each, each.counts[now.slowest_rank]);
     system.left.back() += share * (times_[c].phases[phase] - now.exchange);
@@ -197,7 +218,8 @@ class Fit {
   std::span<const CaseTimes> times_;
   placement::MachineModel& machine_;
   std::vector<KnownCase> cases_;
-  std::vector<std::optional<std::size_t>> like_;  ///< by case: CalibrationCase::like
+  std::vector<std::optional<std::size_t>> like_;            ///< by case: CalibrationCase::like
+  std::vector<std::array<double, phase_count>> predicted_;  ///< by case: seconds of phases, the turn before
   TermFit fit_;
 };
 

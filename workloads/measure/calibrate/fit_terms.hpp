@@ -20,10 +20,12 @@ struct TermFit {
 /// Sets the seconds of the terms, the weights of the optimizers and cache_per_rank of `machine`, whose messages are
 /// known, by the times of cases: for each phase it takes the non-negative least squares of
 ///   measured - predicted exchange = sum over its terms of count x seconds
-/// over the cases, counts being those of the slowest rank, and each case divided by its time, so that short steps count
-/// as much as long ones. Terms that only cases of other storages than dense have are then fitted in the same way to the
-/// differences from the cases that they are like, so that what the other terms do not explain is not put down to them.
-/// Of the caches, some fractions and multiples of what cache_per_rank says are tried.
+/// over the cases, counts being those of the slowest rank, and each case divided so, by what was predicted of it the
+/// turn before, that in the end the squares of log(predicted / measured) are least: short steps count as much as long
+/// ones, and half of a time as much as twice as much, where errors divided by the time would make all predictions too
+/// low. Terms that only cases of other storages than dense have are then fitted in the same way to the differences from
+/// the cases that they are like, so that what the other terms do not explain is not put down to them. Of the caches,
+/// some fractions and multiples of what cache_per_rank says are tried.
 TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
                   placement::MachineModel& machine);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <set>
 
 #include "comm/communicator.hpp"
@@ -72,6 +73,30 @@ TEST(FitTerms, FindsSecondsThatCasesTellApart) {
   }
 }
 
+/// Half of the phases take half as long again as the model says, the others two thirds of that.
+TEST(FitTerms, IsNeitherTooHighNorTooLowWhereTimesScatter) {
+  const auto cases = calibration_cases(2);
+  auto times = times_on(some_machine(), cases, 2);
+  std::mt19937_64 random(1);
+  for (CaseTimes& each : times) {
+    each.step = 0.0;
+    for (double& phase : each.phases) each.step += phase *= random() % 2 == 0 ? 1.5 : 1 / 1.5;
+  }
+  placement::MachineModel machine = placement::described_cluster();
+  machine.cache_per_rank = some_machine().cache_per_rank;
+  const TermFit fit = fit_terms(cases, times, 2, machine);
+  for (const Phase phase : {Phase::lookup, Phase::update}) {
+    const std::size_t p = index_of(phase);
+    double logs = 0.0, counted = 0.0;
+    for (std::size_t c = 0; c < cases.size(); ++c) {
+      if (times[c].phases[p] < 0.05 * times[c].step) continue;
+      logs += std::log(fit.predictions[c].phases[p].seconds / times[c].phases[p]);
+      ++counted;
+    }
+    EXPECT_NEAR(std::exp(logs / counted), 1.0, 0.05) << phase_names[p];
+  }
+}
+
 TEST(FitTerms, PutsWhatPairsHaveInCommonDownToNoKey) {
   const auto cases = calibration_cases(2);
   auto times = times_on(some_machine(), cases, 2);
@@ -86,7 +111,7 @@ TEST(FitTerms, PutsWhatPairsHaveInCommonDownToNoKey) {
   fit_terms(cases, times, 2, machine);
   for (const placement::Term term : {placement::Term::key_id, placement::Term::route_key}) {
     const auto t = static_cast<std::size_t>(term);
-    EXPECT_NEAR(machine.seconds[t] / some_machine().seconds[t], 1.0, 0.25) << placement::terms[t].name;
+    EXPECT_NEAR(machine.seconds[t] / some_machine().seconds[t], 1.0, 0.4) << placement::terms[t].name;
   }
 }
 
