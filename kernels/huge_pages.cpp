@@ -6,12 +6,14 @@
 #endif
 #ifdef __GLIBC__
 #include <malloc.h>
+#include <unistd.h>
 #endif
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -33,8 +35,9 @@ void keep_arrays_in_heap() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc allows
   mallopt(M_TRIM_THRESHOLD, room);
   mallopt(M_TOP_PAD, room);
-  void* const piece = std::malloc(growth / 4);  // more than the heap has, so that it grows
-  advise_huge_pages(piece, room);
+  char* const piece = static_cast<char*>(std::malloc(growth / 4));  // more than the heap has, so that it grows
+  const char* const end = static_cast<char*>(sbrk(0));
+  if (std::less<>()(piece, end)) advise_huge_pages(piece, end - piece);  // else it could not, and the piece is mapped
   std::free(piece);
   mallopt(M_TOP_PAD, growth);
 #endif

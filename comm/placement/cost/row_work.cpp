@@ -26,7 +26,7 @@ class SingleRows {
     sums_.add_codec(home_, values);
     sums_.add_codec(owner_, held * w_);
     sums_.add_outputs(owner_, 2 * values);  // what it sends itself
-    TableSums::add(owner_, Term::gradient_value, 2 * values);
+    sums_.add_gradients(owner_, 2 * values);
   }
 
   /// Ranks with the owner's number on their nodes ask it, for what all ranks of their nodes ask them.
@@ -57,7 +57,6 @@ class SingleRows {
     TableSums::add(home_, Term::pooled_value, looked_.own.ids * w_);
     TableSums::add(home_, Term::summed_value, (looked_.own.ids + asked_) * w_);
     TableSums::add(home_, Term::summed_id, looked_.own.ids);
-    sums_.add_lines(home_, Term::gradient_line, looked_.own.ids * lines_of(4 * shard_.columns()));
     TableSums::add_buffer(home_, asker_bytes(sums_.packing.wire, sums_.packing.dedup, shard_.columns(), looked_.own));
   }
 

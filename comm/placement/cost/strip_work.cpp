@@ -90,7 +90,7 @@ class StripWork {
     adder.vectors.rail += trips_.front().vectors;
     adder.gradients.rail += trips_.front().gradients;
     sums_.add_outputs(adder, 3 * homes * others * outputs_);
-    TableSums::add(adder, Term::gradient_value, 2 * homes * others * outputs_);
+    sums_.add_gradients(adder, 2 * homes * others * outputs_);
     sums_.add_codec(adder, homes * outputs_);
   }
 
@@ -104,7 +104,7 @@ class StripWork {
   void add_reduced() {
     parts_.totals.reduced += 4 * outputs_;
     sums_.add_outputs(home(), 3 * outputs_ * (sums_.ranks() - 1));
-    TableSums::add(home(), Term::gradient_value, 2 * outputs_);
+    sums_.add_gradients(home(), 2 * outputs_);
     if (columns_ != sums_.table.dim || sums_.placement.hot_rows > 0) sums_.add_outputs(home(), 2 * outputs_);
   }
 
@@ -186,7 +186,7 @@ class StripWork {
     if (!adds_on_nodes()) add_received(1, own);
     if (!sums_.step.at_home && !sums_.step.own_stays) {  // what it sends itself
       sums_.add_outputs(owner(s), 2 * own);
-      TableSums::add(owner(s), Term::gradient_value, 2 * own);
+      sums_.add_gradients(owner(s), 2 * own);
     }
     sums_.add_codec(owner(s), own * sums_.ranks());
   }
@@ -197,8 +197,7 @@ class StripWork {
     const double all = count * values;
     if (!in_place_) sums_.add_outputs(home(), all);
     // At home all gradients are copied as one array, past the caches: half the time of pieces.
-    TableSums::add(home(), Term::gradient_value, (sums_.step.at_home ? 1 : 2) * all);
-    sums_.add_lines(home(), Term::gradient_line, all / TableSums::values_of_line);
+    sums_.add_gradients(home(), (sums_.step.at_home ? 1 : 2) * all);
     sums_.add_codec(home(), all);
   }
 

@@ -55,13 +55,18 @@ class TableSums {
   void update_rows(RankWork& to, const LookedUp& looked, const Gradients& gradients) const;
   /// Adds lines of vectors that no cache holds: those that a lookup writes, or those whose gradients are read.
   void add_lines(RankWork& to, Term term, double lines) const { add(to, term, step.far_vectors * lines); }
-  /// Adds values that are read or written as vectors are put together.
+  /// Add values that are read or written as vectors are put together, and as gradients are copied: in caches, or past
+  /// them.
   void add_outputs(RankWork& to, double values) const {
-    add(to, Term::output_value, values);
-    add_lines(to, Term::output_line, values / values_of_line);
+    add(to, Term::output_value, (1.0 - step.far_vectors) * values);
+    add(to, Term::output_far_value, step.far_vectors * values);
+  }
+  void add_gradients(RankWork& to, double values) const {
+    add(to, Term::gradient_value, (1.0 - step.far_vectors) * values);
+    add(to, Term::gradient_far_value, step.far_vectors * values);
   }
   /// Adds the copy of outputs' gradients that are then divided where they lie.
-  void add_divided_gradients(RankWork& to, double values) const { add(to, Term::gradient_value, 4 * divided * values); }
+  void add_divided_gradients(RankWork& to, double values) const { add_gradients(to, 4 * divided * values); }
   /// Adds the sort of positions by their rows, of which there are so many.
   void add_positions(RankWork& to, double positions, std::int64_t rows) const;
   /// Adds what a home's ids take where their owners are found by the buckets of their keys.

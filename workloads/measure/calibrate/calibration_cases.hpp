@@ -43,8 +43,8 @@ struct CaseTimes {
 /// Bounds how long calibration times each case in each pass, and how many passes it makes over all of them.
 struct CasePasses {
   double seconds = 0.06;
-  int passes = 4;
-  double all_seconds = 60.0;  ///< of visits: no further pass is begun that would take longer
+  int passes = 8;
+  double all_seconds = 120.0;  ///< of visits: no further pass is begun that would take longer
 };
 
 /// Runs the training step of every case, in passes over as many of them as `bytes` of a rank hold, in a random order,
