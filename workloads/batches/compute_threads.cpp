@@ -35,8 +35,10 @@ struct ComputeThreads::Guard {
   Kokkos::ScopeGuard kokkos;
 };
 
-ComputeThreads::ComputeThreads(const comm::Communicator& world, const comm::Affinity& affinity, std::int64_t threads)
-    : guard_((kernels::keep_arrays_in_heap(), new Guard(settings(world, affinity, threads)))) {}
+ComputeThreads::ComputeThreads(const comm::Communicator& world, const comm::Affinity& affinity, std::int64_t threads) {
+  kernels::keep_arrays_in_heap();
+  guard_ = std::make_unique<Guard>(settings(world, affinity, threads));
+}
 
 ComputeThreads::~ComputeThreads() = default;
 

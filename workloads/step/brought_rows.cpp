@@ -79,8 +79,10 @@ void BroughtRows::bring_any(std::int64_t step, const ConstDeviceArray<kernels::S
 }
 
 void BroughtRows::end(std::int64_t step) const {
-  for (const std::size_t s : brought_)
-    tables_.store_of(layout_.exchanged[s].shard).end(layout_.exchanged[s].shard, step);
+  for (const std::size_t s : brought_) {
+    const std::int64_t shard = layout_.exchanged[s].shard;
+    tables_.store_of(shard).end(shard, step);
+  }
 }
 
 }  // namespace shardmark::workloads

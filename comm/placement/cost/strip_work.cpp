@@ -196,7 +196,7 @@ class StripWork {
     if (count == 0.0) return;
     const double all = count * values;
     if (!in_place_) sums_.add_outputs(home(), all);
-    // At home all gradients are copied as one array, past the caches: half the time of pieces.
+    // At home all gradients are copied as one array: half the time of pieces.
     sums_.add_gradients(home(), (sums_.step.at_home ? 1 : 2) * all);
     sums_.add_codec(home(), all);
   }

@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 
 #include <array>
-#include <memory>
 
 namespace shardmark::workloads {
 namespace {
@@ -14,12 +13,11 @@ namespace {
 constexpr int success = 0, multiprocessors = 1;  // NVML_SUCCESS, NVML_CLOCK_SM
 
 struct Reason {
-  unsigned long long bit;
+  unsigned long long bits;
   const char* name;
 };
 /// These are of nvmlClocksEventReasons; the first that applies is named.
-constexpr std::array reasons{Reason{0x40, "heat"},           Reason{0x20, "heat"},
-                             Reason{0x80, "a power brake"},  Reason{0x8, "heat or power"},
+constexpr std::array reasons{Reason{0x60, "heat"}, Reason{0x80, "a power brake"}, Reason{0x8, "heat or power"},
                              Reason{0x4, "its power limit"}, Reason{0x2, "a clock that was set"}};
 
 /// Is the library between nvmlInit and nvmlShutdown.
@@ -64,7 +62,7 @@ std::optional<GpuClock> gpu_clock(const std::string& address, const char* librar
   if (nvml.call<int(void*, unsigned long long*)>("nvmlDeviceGetCurrentClocksThrottleReasons", gpu, &held) != success)
     return clock;
   for (const Reason& reason : reasons)
-    if (clock.held_by.empty() && (held & reason.bit) != 0) clock.held_by = reason.name;
+    if (clock.held_by.empty() && (held & reason.bits) != 0) clock.held_by = reason.name;
   return clock;
 }
 

@@ -85,13 +85,13 @@ class Fit {
       like_.push_back(cases[c].like);
     }
     machine_.seconds = placement::described_cluster().seconds;
-    predicted_.resize(cases_.size());
-    for (std::size_t c = 0; c < cases_.size(); ++c) predicted_[c] = times_[c].phases;
+    for (const CaseTimes& each : times_) predicted_.push_back(each.phases);
     for (int turn = 0; turn < turns; ++turn) {
       for (std::size_t phase = 0; phase < phase_count; ++phase) solve(phase);
-      for (std::size_t c = 0; c < cases_.size(); ++c)
-        for (std::size_t phase = 0; phase < phase_count; ++phase)
-          predicted_[c][phase] = predicted(c).phases[phase].seconds;
+      for (std::size_t c = 0; c < cases_.size(); ++c) {
+        const placement::StepPrediction now = predicted(c);
+        for (std::size_t phase = 0; phase < phase_count; ++phase) predicted_[c][phase] = now.phases[phase].seconds;
+      }
     }
     for (std::size_t t = 0; t < placement::terms.size(); ++t)
       if (placement::terms[t].like && !fit_.measured[t])
@@ -117,7 +117,7 @@ class Fit {
   }
 
   double least_scale(std::size_t c) const { return least_share * times_[c].step; }
-  double scale_of_pair(std::size_t c, std::size_t phase) const {
+  double measured_scale(std::size_t c, std::size_t phase) const {
     return std::max(times_[c].phases[phase], least_scale(c));
   }
 
@@ -135,14 +135,15 @@ class Fit {
     std::vector<double> left;               ///< seconds
   };
 
+  using Scale = double (Fit::*)(std::size_t, std::size_t) const;
   /// Returns what a phase has of each case that is like another or of each that is not, in units of its scale.
-  System system_of(std::size_t phase, std::span<const Unknown> unknowns, bool of_pairs) const {
+  System system_of(std::size_t phase, std::span<const Unknown> unknowns, bool of_pairs, Scale scale) const {
     System system;
     for (std::size_t c = 0; c < cases_.size(); ++c) {
       if (like_[c].has_value() != of_pairs) continue;
       system.rows.emplace_back(unknowns.size());
       system.left.push_back(0.0);
-      const double divisor = of_pairs ? scale_of_pair(c, phase) : scale(c, phase);
+      const double divisor = (this->*scale)(c, phase);
       add(c, phase, unknowns, 1.0 / divisor, system);
       if (!of_pairs) continue;
       add(*like_[c], phase, unknowns, -1.0 / divisor, system);
@@ -167,14 +168,16 @@ class Fit {
 
   void solve(std::size_t phase) {
     const auto unknowns = unknowns_of(phase, cases_);
-    const System alone = system_of(phase, unknowns, false);
+    const System alone = system_of(phase, unknowns, false, &Fit::scale);
     std::vector<double> seconds = non_negative_least_squares(alone.rows, alone.left);
-    System pairs = system_of(phase, unknowns, true);
+    const System common = system_of(phase, unknowns, false, &Fit::measured_scale);  // as pairs are, what they share
+    const std::vector<double> shared = non_negative_least_squares(common.rows, common.left);
+    System pairs = system_of(phase, unknowns, true, &Fit::measured_scale);
     std::vector<bool> known(unknowns.size());
     for (std::size_t u = 0; u < unknowns.size(); ++u) {
       known[u] = has(alone, u);
       for (std::size_t pair = 0; known[u] && pair < pairs.rows.size(); ++pair)
-        pairs.left[pair] -= std::exchange(pairs.rows[pair][u], 0.0) * seconds[u];
+        pairs.left[pair] -= std::exchange(pairs.rows[pair][u], 0.0) * shared[u];
     }
     const auto more = non_negative_least_squares(pairs.rows, pairs.left);
     std::vector<std::pair<OptimizerKind, double>> of_optimizers;

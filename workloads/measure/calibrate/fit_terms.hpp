@@ -23,9 +23,9 @@ struct TermFit {
 /// over the cases, counts being those of the slowest rank, and each case divided so, by what was predicted of it the
 /// turn before, that in the end the squares of log(predicted / measured) are least: short steps count as much as long
 /// ones, and half of a time as much as twice as much, where errors divided by the time would make all predictions too
-/// low. Terms that only cases of other storages than dense have are then fitted in the same way to the differences from
-/// the cases that they are like, so that what the other terms do not explain is not put down to them. Of the caches,
-/// some fractions and multiples of what cache_per_rank says are tried.
+/// low. Terms that only cases of other storages than dense have are then fitted to the differences from the cases that
+/// they are like, by errors divided by the time, so that what the other terms do not explain is not put down to them.
+/// Of the caches, some fractions and multiples of what cache_per_rank says are tried.
 TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
                   placement::MachineModel& machine);
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/tensor_train/cores.hpp"
 #include "kernels/tensor_train/prefix_tree.hpp"
-#include "kernels/update/update_shard.hpp"
 #include "workloads/tables/tensor_train/tt_store.hpp"
 
 namespace shardmark::workloads {
