@@ -37,6 +37,29 @@ hwloc_obj_type_t core_type(hwloc_topology_t topology) {
   return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
 }
 
+/// Returns the last-level caches; empty where hwloc sees none.
+std::vector<hwloc_obj_t> last_level_caches(hwloc_topology_t topology) {
+  std::vector<hwloc_obj_t> caches;
+  for (const auto type : {HWLOC_OBJ_L5CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE}) {
+    for (auto cache = hwloc_get_next_obj_by_type(topology, type, nullptr); cache != nullptr;
+         cache = hwloc_get_next_obj_by_type(topology, type, cache))
+      caches.push_back(cache);
+    if (!caches.empty()) break;
+  }
+  return caches;
+}
+
+/// Gathers a list of numbers of each rank of this rank's node, by their number there.
+std::vector<std::vector<int>> lists_of_node(const Communicator& comm, const std::vector<int>& own) {
+  const auto gathered = all_gather(comm, std::span<const int>(own));
+  std::vector<std::vector<int>> lists;
+  for (const int rank : comm.ranks_of(comm.node_of(comm.rank()))) {
+    const auto list = gathered.of(rank);
+    lists.emplace_back(list.begin(), list.end());
+  }
+  return lists;
+}
+
 }  // namespace
 
 Affinity observed_affinity() {
@@ -53,6 +76,9 @@ Affinity observed_affinity() {
     if (hwloc_bitmap_intersects(core->cpuset, set.get()))
       affinity.cores.push_back(static_cast<int>(core->logical_index));
   }
+  for (const hwloc_obj_t cache : last_level_caches(topology.get()))
+    if (hwloc_bitmap_intersects(cache->cpuset, set.get()))
+      affinity.caches.push_back(static_cast<int>(cache->logical_index));
   return affinity;
 }
 
@@ -83,14 +109,22 @@ std::string CoreSet::processing_units() const { return list_of(hardware_->set.ge
 
 std::int64_t last_level_cache_bytes() {
   const Topology topology = load_topology();
-  for (const auto type : {HWLOC_OBJ_L5CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE}) {
-    std::uint64_t bytes = 0;
-    for (auto cache = hwloc_get_next_obj_by_type(topology.get(), type, nullptr); cache != nullptr;
-         cache = hwloc_get_next_obj_by_type(topology.get(), type, cache))
-      bytes += cache->attr->cache.size;
-    if (bytes > 0) return static_cast<std::int64_t>(bytes);
-  }
-  return 0;
+  std::uint64_t bytes = 0;
+  for (const hwloc_obj_t cache : last_level_caches(topology.get())) bytes += cache->attr->cache.size;
+  return static_cast<std::int64_t>(bytes);
+}
+
+bool most_share_cache(const std::vector<std::vector<int>>& caches_of_ranks, int rank) {
+  const std::vector<int>& own = caches_of_ranks.at(rank);
+  const auto sharing = std::ranges::count_if(caches_of_ranks, [&](const std::vector<int>& caches) {
+    return std::ranges::find_first_of(caches, own) != caches.end();
+  });
+  const auto others = std::ssize(caches_of_ranks) - 1;
+  return own.empty() || 2 * (sharing - 1) >= others;
+}
+
+bool neighbours_share_cache(const Communicator& comm, const Affinity& affinity) {
+  return most_share_cache(lists_of_node(comm, affinity.caches), comm.node_rank());
 }
 
 int share_of_cores(const std::vector<std::vector<int>>& cores_of_ranks, int rank) {
@@ -106,13 +140,7 @@ int share_of_cores(const std::vector<std::vector<int>>& cores_of_ranks, int rank
 }
 
 int threads_for_rank(const Communicator& comm, const Affinity& affinity) {
-  const auto gathered = all_gather(comm, std::span<const int>(affinity.cores));
-  std::vector<std::vector<int>> cores_of_node;
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    const auto cores = gathered.of(rank);
-    if (comm.node_of(rank) == comm.node_of(comm.rank())) cores_of_node.emplace_back(cores.begin(), cores.end());
-  }
-  return share_of_cores(cores_of_node, comm.node_rank());
+  return share_of_cores(lists_of_node(comm, affinity.cores), comm.node_rank());
 }
 
 }  // namespace shardmark::comm

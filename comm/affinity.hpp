@@ -15,6 +15,7 @@ namespace shardmark::comm {
 struct Affinity {
   std::string processing_units;  ///< hardware threads by their numbers in the operating system, "0-3,8"
   std::vector<int> cores;        ///< hwloc's logical numbers of the cores that hold them, ascending
+  std::vector<int> caches = {};  ///< hwloc's logical numbers of the last-level caches that these use, ascending
 };
 
 /// Returns the affinity of this process. Throws std::runtime_error when hwloc cannot read the machine.
@@ -39,6 +40,14 @@ class CoreSet {
 
 /// Returns the sum of the bytes of all last-level caches of this host; 0 where hwloc sees none.
 std::int64_t last_level_cache_bytes();
+
+/// Returns whether at least half of the other ranks of this rank's node may use a last-level cache that it may use too,
+/// or there are no others. Collective.
+bool neighbours_share_cache(const Communicator& comm, const Affinity& affinity);
+
+/// Computes what neighbours_share_cache returns for the rank-th rank of one node: caches_of_ranks[r] are those of its
+/// r-th rank.
+bool most_share_cache(const std::vector<std::vector<int>>& caches_of_ranks, int rank);
 
 /// Returns the number of threads for this rank: each core that it may use counts as 1 divided by the number of ranks of
 /// its node that may use it too; at least 1. Collective.

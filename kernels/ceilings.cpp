@@ -127,13 +127,14 @@ void modify_rows(const Exec& exec, const WordRows& rows, const WordRows& state, 
 
 /// Copies on the host: a range by one thread.
 template <class Exec>
-void copy_ranges(const Exec& exec, const ConstArray<Exec, float>& from, const Array<Exec, float>& to) {
+void copy_ranges(const Exec& exec, const ConstArray<Exec, float>& from, const Array<Exec, float>& to, Readers readers) {
   constexpr std::int64_t grain = 4096;
   const auto size = static_cast<std::int64_t>(to.extent(0));
+  const std::int64_t streamed = streamed_copy(readers);
   Kokkos::parallel_for(
       "shardmark::stream_copy", static_range(exec, (size + grain - 1) / grain),
       KOKKOS_LAMBDA(const std::int64_t range) {
-        const bool past_caches = streams_output(to, simd_width, simd_width, to.data());
+        const bool past_caches = streams_output(to, simd_width, simd_width, to.data(), streamed);
         const std::int64_t begin = range * grain;
         copy_vector(from.data() + begin, to.data() + begin, Kokkos::min(size - begin, grain), past_caches);
         finish_stores_past_caches();
@@ -141,11 +142,12 @@ void copy_ranges(const Exec& exec, const ConstArray<Exec, float>& from, const Ar
 }
 
 template <class Exec>
-void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exec, float>& to) {
+void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exec, float>& to,
+                 [[maybe_unused]] Readers readers) {
   if constexpr (on_device<Exec>)
     device::stream_copy(exec, from, to);
   else
-    copy_ranges(exec, from, to);
+    copy_ranges(exec, from, to, readers);
 }
 
 template <class Exec>

@@ -8,6 +8,7 @@
 
 #include "kernels/array.hpp"
 #include "kernels/mark.hpp"
+#include "kernels/readers.hpp"
 #include "kernels/row_setting.hpp"
 
 namespace shardmark::kernels {
@@ -77,9 +78,10 @@ RowSetting fastest_setting(const Exec& exec, int rounds, const Run& run) {
   return row_settings[std::min_element(best.begin(), best.end()) - best.begin()];
 }
 
-/// Copies a stream: whole cache lines past the caches where the output is large.
+/// Copies a stream: whole cache lines past the caches where the output is large. readers: of `to`.
 template <class Exec>
-void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exec, float>& to);
+void stream_copy(const Exec& exec, ConstArray<Exec, float> from, const Array<Exec, float>& to,
+                 Readers readers = Readers::near);
 
 /// Computes the streaming triad of McCalpin's STREAM, a[i] = b[i] + factor c[i]: 12 bytes per element, not counting
 /// that a's lines are read before they are written.

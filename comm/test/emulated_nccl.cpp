@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 #include <span>
 
@@ -277,6 +278,20 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
+namespace {
+
+/// Writes by what a rank sends, as NCCL does.
+void write_channels(int rank, int size) {
+  const char *level = std::getenv("NCCL_DEBUG"), *path = std::getenv("NCCL_DEBUG_FILE");
+  if (level == nullptr || std::strcmp(level, "INFO") != 0 || path == nullptr) return;
+  std::ofstream log(path, std::ios::app);
+  for (int peer = 0; peer < size; ++peer)
+    if (peer != rank)
+      log << "host:1:1 [0] NCCL INFO Channel 00/1 : " << rank << "[0] -> " << peer << "[0] via EMULATED/0/MPI\n";
+}
+
+}  // namespace
+
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
   if (EmulatedCall().error != cudaSuccess) return cuda_failed();  // other threads go on while this one waits for ranks
   const int gpu = current_emulated_gpu();
@@ -291,6 +306,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int r
   *comm = new ncclComm{.mpi = communicator_of(members, ticket.tag), .rank = rank, .size = size, .gpu = gpu};
   for (int peer = 0; peer < size; ++peer)
     if (peer != rank) PMPI_Irecv(nullptr, 0, MPI_BYTE, peer, lost_tag, (*comm)->mpi, &(*comm)->notes.emplace_back());
+  write_channels(rank, size);
   return ncclSuccess;
 }
 

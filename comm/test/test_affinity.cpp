@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -70,6 +71,43 @@ TEST(ShareOfCores, DividesSharedCoresOnly) {
 TEST(ShareOfCores, IsAtLeastOne) {
   EXPECT_EQ(share_of_cores({{0}, {0}, {0}}, 1), 1);
   EXPECT_EQ(share_of_cores({{}, {0}}, 0), 1);
+}
+
+TEST(MostShareCache, CountsTheOtherRanksOfTheNode) {
+  EXPECT_TRUE(most_share_cache({{0}}, 0));  // no others
+  EXPECT_TRUE(most_share_cache({{0}, {0}}, 1));
+  EXPECT_FALSE(most_share_cache({{0}, {1}}, 0));
+  EXPECT_TRUE(most_share_cache({{0, 1}, {1, 2}}, 0));
+  EXPECT_TRUE(most_share_cache({{0}, {0}, {1}}, 0));  // one of two
+  EXPECT_FALSE(most_share_cache({{0}, {0}, {1}}, 2));
+  EXPECT_FALSE(most_share_cache({{0}, {0}, {1}, {1}}, 0));  // one of three
+  EXPECT_TRUE(most_share_cache({{}, {1}}, 0));              // unknown
+}
+
+TEST(NeighboursShareCache, WhereRanksAreNotBound) {  // --bind-to none
+  const Communicator comm(MPI_COMM_WORLD);
+  EXPECT_TRUE(neighbours_share_cache(comm, observed_affinity()));
+}
+
+/// hwloc is told that each of two processing units has a cache of its own; ranks take turns between the two.
+TEST(NeighboursShareCache, NotWhereMostAreBoundToOtherCaches) {
+  const Communicator comm(MPI_COMM_WORLD);
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  if (!CPU_ISSET(0, &before) || !CPU_ISSET(1, &before)) GTEST_SKIP() << "needs processing units 0 and 1";
+  CPU_ZERO(&one);
+  CPU_SET(comm.node_rank() % 2, &one);
+  setenv("HWLOC_SYNTHETIC", "pack:1 l3:2 core:1 pu:1", 1);
+  setenv("HWLOC_THISSYSTEM", "1", 1);  // bindings are those of this machine
+  bind_all_threads(one);
+  const Affinity affinity = observed_affinity();
+  bind_all_threads(before);
+  unsetenv("HWLOC_SYNTHETIC");
+  unsetenv("HWLOC_THISSYSTEM");
+  EXPECT_EQ(affinity.caches, std::vector{comm.node_rank() % 2});
+  int alike = 0;
+  for (int rank = 0; rank < comm.node_size(); ++rank) alike += rank % 2 == comm.node_rank() % 2 ? 1 : 0;
+  EXPECT_EQ(neighbours_share_cache(comm, affinity), 2 * (alike - 1) >= comm.node_size() - 1);
 }
 
 TEST(ThreadsForRank, DividesTheCoresOfTheNode) {

@@ -5,6 +5,7 @@
 #include <nccl.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <string>
 
 #include "comm/agree.hpp"
@@ -12,6 +13,7 @@
 #include "comm/device_memory.hpp"
 #include "comm/exchange/exchanges.hpp"
 #include "comm/exchange/named_exchange.hpp"
+#include "comm/exchange/nccl_transports.hpp"
 #include "comm/mpi_error.hpp"
 #include "comm/test/emulated_cuda.hpp"
 #include "reference/error.hpp"
@@ -288,6 +290,26 @@ TEST_F(EmulatedNccl, SumsTakeTheOrderOfTheStreamThatTheyFollow) {
     EXPECT_LE(seconds.exposed, seconds.all);
     EXPECT_EQ(take_exchange_seconds().all, 0.0);
   }
+}
+
+/// The stand-in writes lines as NCCL does, where the variables say so.
+TEST_F(EmulatedNccl, SaysByWhatItSends) {
+  const auto transports = nccl_transports(comm_);
+  if (comm_.size() == 1) {
+    EXPECT_TRUE(transports.empty());
+  } else {
+    const std::int64_t pairs = comm_.size() * (comm_.size() - 1);
+    EXPECT_EQ(transports, (std::vector<NcclTransport>{{"EMULATED/MPI", false, pairs}}));
+  }
+  EXPECT_EQ(getenv("NCCL_DEBUG"), nullptr);
+}
+
+/// Where a user has asked NCCL for its lines they are not taken away.
+TEST_F(EmulatedNccl, LeavesLinesToWhoAskedForThem) {
+  setenv("NCCL_DEBUG", "INFO", 1);
+  EXPECT_TRUE(nccl_transports(comm_).empty());
+  EXPECT_STREQ(getenv("NCCL_DEBUG"), "INFO");
+  unsetenv("NCCL_DEBUG");
 }
 
 TEST_F(EmulatedNccl, RefusesTwoRanksOnOneGpu) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/readers.hpp"
 #include "kernels/simd.hpp"
 
 namespace shardmark::kernels {
 
-/// Outputs of a launch of at least so many bytes are written past the caches where they are whole cache lines; what is
-/// less is read there soon, by an exchange or an update (TUNING.md).
-inline constexpr std::int64_t streamed_output = 4 << 20;
+/// Returns whether an output of a launch is written past the caches: where it has at least `streamed` bytes and is
+/// whole cache lines.
 template <class Output>
 KOKKOS_INLINE_FUNCTION bool streams_output(const Output& output, std::int64_t stride, std::int64_t dim,
-                                           const float* first) {
-  return static_cast<std::int64_t>(output.extent(0) * sizeof(float)) >= streamed_output &&
+                                           const float* first, std::int64_t streamed = streamed_output) {
+  return static_cast<std::int64_t>(output.extent(0) * sizeof(float)) >= streamed &&
          whole_cache_lines(first, stride, dim);
 }
 

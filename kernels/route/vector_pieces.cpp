@@ -66,6 +66,7 @@ struct CopyToPartials {
   Partials<Exec> partials;
   ConstArray<Exec, float> home;
   Array<Exec, float> packed;
+  std::int64_t streamed;  ///< see streams_output
 
   template <class Dim>
   KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, std::int64_t first, std::int64_t end,
@@ -75,7 +76,8 @@ struct CopyToPartials {
         const std::int64_t at = partials.find(piece.first_partial + k, bag, dim);
         if (at < 0) continue;
         float* to = packed.data() + at;
-        copy_vector(home.data() + piece.home + bag * piece.home_stride, to, dim, streams_output(packed, dim, dim, to));
+        copy_vector(home.data() + piece.home + bag * piece.home_stride, to, dim,
+                    streams_output(packed, dim, dim, to, streamed));
       }
   }
 };
@@ -92,12 +94,14 @@ void sum_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const 
 
 template <class Exec>
 void copy_to_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const Partials<Exec>& partials,
-                      std::int64_t rows, ConstArray<Exec, float> home, const Array<Exec, float>& packed) {
+                      std::int64_t rows, ConstArray<Exec, float> home, const Array<Exec, float>& packed,
+                      [[maybe_unused]] Readers readers) {
   if constexpr (on_device<Exec>)
     device::for_vectors("shardmark::copy_to_partials", exec, pieces, rows,
                         device::CopyToPartials<Exec>{partials, home, packed});
   else
-    for_vector_runs("shardmark::copy_to_partials", exec, pieces, rows, CopyToPartials<Exec>{partials, home, packed});
+    for_vector_runs("shardmark::copy_to_partials", exec, pieces, rows,
+                    CopyToPartials<Exec>{partials, home, packed, streamed_copy(readers)});
 }
 
 SHARDMARK_INSTANCE(sum_partials<DefaultSpace>)

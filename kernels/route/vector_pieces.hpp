@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/array.hpp"
+#include "kernels/readers.hpp"
 
 namespace shardmark::kernels {
 
@@ -48,9 +49,10 @@ template <class Exec>
 void sum_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const Partials<Exec>& partials,
                   std::int64_t rows, ConstArray<Exec, float> packed, const Array<Exec, float>& home);
 
-/// Copies the vector at home to every partial of its piece: the backward direction.
+/// Copies the vector at home to every partial of its piece: the backward direction. readers: of `packed`.
 template <class Exec>
 void copy_to_partials(const Exec& exec, ConstArray<Exec, VectorPiece> pieces, const Partials<Exec>& partials,
-                      std::int64_t rows, ConstArray<Exec, float> home, const Array<Exec, float>& packed);
+                      std::int64_t rows, ConstArray<Exec, float> home, const Array<Exec, float>& packed,
+                      Readers readers = Readers::near);
 
 }  // namespace shardmark::kernels

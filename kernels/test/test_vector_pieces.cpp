@@ -99,8 +99,11 @@ TEST(VectorPieces, AreWhatASerialLoopMakesOfThem) {
     const auto device_home = array_of<Exec, float>(exec, std::vector<float>(home.size(), -1.0F), "home");
     sum_partials<Exec>(exec, device_pieces, device_partials, rows, device_packed, device_home);
     EXPECT_EQ(home, host(device_home));
-    copy_to_partials<Exec>(exec, device_pieces, device_partials, rows, device_home, device_packed);
-    EXPECT_EQ(copies, host(device_packed));
+    for (const Readers readers : {Readers::near, Readers::far}) {
+      Kokkos::deep_copy(exec, device_packed, -1.0F);
+      copy_to_partials<Exec>(exec, device_pieces, device_partials, rows, device_home, device_packed, readers);
+      EXPECT_EQ(copies, host(device_packed));
+    }
   }
 }
 

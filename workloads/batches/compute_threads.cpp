@@ -28,7 +28,11 @@ Kokkos::InitializationSettings settings(const comm::Communicator& world, const c
   return given;
 }
 
+kernels::Readers readers = kernels::Readers::near;
+
 }  // namespace
+
+kernels::Readers readers_in_node() { return readers; }
 
 struct ComputeThreads::Guard {
   explicit Guard(const Kokkos::InitializationSettings& settings) : kokkos(settings) {}
@@ -37,6 +41,7 @@ struct ComputeThreads::Guard {
 
 ComputeThreads::ComputeThreads(const comm::Communicator& world, const comm::Affinity& affinity, std::int64_t threads) {
   kernels::keep_arrays_in_heap();
+  readers = comm::neighbours_share_cache(world, affinity) ? kernels::Readers::near : kernels::Readers::far;
   guard_ = std::make_unique<Guard>(settings(world, affinity, threads));
 }
 

@@ -7,6 +7,7 @@
 
 #include "comm/affinity.hpp"
 #include "comm/communicator.hpp"
+#include "kernels/readers.hpp"
 
 namespace shardmark::workloads {
 
@@ -24,6 +25,10 @@ class ComputeThreads {
   struct Guard;
   std::unique_ptr<Guard> guard_;
 };
+
+/// Returns whether the other ranks of the node read what this one sends from a cache that it shares
+/// (comm::neighbours_share_cache()), as ComputeThreads has found; near before.
+kernels::Readers readers_in_node();
 
 /// Returns the number of threads that steps compute on, on this rank. Kokkos has started.
 std::int64_t compute_thread_count();

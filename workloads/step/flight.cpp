@@ -62,11 +62,8 @@ void GroupFlight::lay_out_here() {
   bands.clear();
   vectors = vectors_scratch.first(layout.regions().size());
   bands = layout.regions().bands_in(vectors);
-  packed_gradients = layout.regions().of(vectors, layout.region_of_gradients());
-  // The gradients of a maximum are found by what the lookup wrote.
-  owner_gradients = layout.exchanged.pools_by_max()
-                        ? owner_gradients_scratch.first(layout.regions().end(VectorRegion::requested_rows))
-                        : vectors;
+  packed_gradients = layout.regions().of(vectors, VectorRegion::gradients);
+  owner_gradients = layout.owner_gradients(vectors);
 }
 
 void GroupFlight::lay_out_at_home() {

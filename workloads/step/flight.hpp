@@ -76,10 +76,9 @@ struct GroupFlight {
   VectorCounts counts;
   StepLayout layout;
   DeviceArray<float> vectors;  ///< StepLayout says what lies where
-  /// These are the gradients at home of vectors that go back to their owners, and those that the owner reads: of
-  /// vectors that came back, then of rows that travel one by one, then of what a rank sends to itself, among the
-  /// former. From grad_dist on they lie among `vectors` where these are no longer read. Where vectors lie at home, they
-  /// are the gradients of this rank's outputs, and of all outputs of the node.
+  /// These are the gradients at home of vectors that go back to their owners, and those that the owner reads
+  /// (StepLayout). Where vectors lie at home, they are the gradients of this rank's outputs, and of all outputs of the
+  /// node.
   DeviceArray<float> packed_gradients, owner_gradients;
 
   // Of the current step.
@@ -96,7 +95,6 @@ struct GroupFlight {
   kernels::SummedGradientsWorkspace<Execution> summed_workspace;
   DeviceScratch<float> vectors_scratch{"shardmark::vectors"};
   std::vector<std::shared_ptr<const void>> bands;  ///< VectorRegions::bands_in
-  DeviceScratch<float> owner_gradients_scratch{"shardmark::owner_gradients"};
   HostList<kernels::BagVectors> divided_blocks;
   DeviceScratch<float> divided_gradients{"shardmark::divided_gradients"};
   DeviceScratch<float> max_gradients{"shardmark::max_gradients"};

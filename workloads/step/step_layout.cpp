@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "comm/placement/cost/buffers.hpp"
 #include "reference/storage.hpp"
 #include "reference/work.hpp"
 
@@ -12,27 +13,43 @@ void VectorRegions::clear(std::int64_t band) {
   at_ = {};
   bands_.clear();
   band_ = band;
-  size_ = 0;
+  next_ = size_ = 0;
+  has_parts_ = {};
 }
 
 std::int64_t VectorRegions::add(VectorRegion region, std::int64_t elements) {
   const auto own = static_cast<std::size_t>(region);
-  const std::int64_t begin = size_;
-  if (at_[own].begin == at_[own].end) at_[own].begin = begin;
-  at_[own].end = begin + elements;
-  size_ = begin + elements + band_;
-  bands_.push_back({begin + elements, region});
-  for (std::size_t later = own + 1; later < at_.size(); ++later) at_[later] = {size_, size_};
+  const std::int64_t begin = next_, end = begin + elements;
+  if (!has_parts_[own]) at_[own].begin = begin;
+  at_[own].end = end;
+  next_ = end + band_;
+  size_ = std::max(size_, next_);
+  bands_.push_back({end, region});
+  has_parts_[own] = true;
+  place_others();
   return begin;
+}
+
+void VectorRegions::go_behind() {
+  next_ = size_;
+  place_others();
+}
+
+/// Lets the regions that have no parts yet begin where the next part does.
+void VectorRegions::place_others() {
+  for (std::size_t region = 0; region < at_.size(); ++region)
+    if (!has_parts_[region]) at_[region] = {next_, next_};
 }
 
 std::vector<std::shared_ptr<const void>> VectorRegions::bands_in(const DeviceArray<float>& all) const {
   static constexpr std::array behind{"behind the owner's vectors",
                                      "behind the rows that others ask for",
+                                     "behind the gradients that go back",
                                      "behind the vectors that come home",
+                                     "behind the gradients that came back",
+                                     "behind the gradients of rows that others ask for",
                                      "behind partials of hot rows",
                                      "behind the outputs",
-                                     "behind the gradients that go back",
                                      "behind the sums of a shard of few rows"};
   static_assert(behind.size() == std::tuple_size_v<decltype(at_)>);
   std::vector<std::shared_ptr<const void>> guards;
@@ -60,20 +77,64 @@ void StepLayout::place(const BagCounts& bags, const VectorCounts& counts, Vector
   places_ = std::move(places);
   regions_.clear(places_.at_home || !host_reaches_arrays ? 0
                                                          : static_cast<std::int64_t>(kernels::guard_elements<float>()));
-  regions_.add(VectorRegion::owner, places_.owner_size);
-  std::int64_t requested = 0;
-  for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
-    requested += counts.held_rows[b] * layout_.shards[held_shards_[b % held_shards_.size()]].dim();
-  regions_.add(VectorRegion::requested_rows, requested);
-  regions_.add(VectorRegion::packed, places_.packed_size);
+  find_packed_outputs();
+  place_travelling(counts);
   place_own_partials(bags);
-  place_homes(bags);
+  place_outputs(bags);
   place_sums(counts);
 }
 
 void StepLayout::list(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes) {
   list_blocks(bags, counts, homes);
   list_pieces(bags, counts);
+}
+
+/// Finds the features whose outputs stay where they arrive: their vectors come home whole, from one shard.
+void StepLayout::find_packed_outputs() {
+  const auto& features = tables_.features();
+  packed_output_.assign(features.size(), -1);
+  for (const Strip& strip : layout_.strips) {
+    const bool whole = strip.dim() == tables_.table_of(features[strip.feature]).dim;
+    const bool one = std::ranges::count_if(strip.slots, [&](std::int64_t s) { return places_.packed[s] >= 0; }) == 1;
+    if (whole && one && !has_hot_rows(strip)) packed_output_[strip.feature] = places_.packed[strip.slots.front()];
+  }
+}
+
+/// Places what ranks send each other. Gradients lie over vectors of which nobody needs any more: those that go back
+/// over what the owner has sent and those that came back over what came home, or the other way round where memory for
+/// the larger of both would exceed the two by more than a sixteenth. What pools by max and outputs are still needed.
+void StepLayout::place_travelling(const VectorCounts& counts) {
+  std::int64_t requested = 0;
+  for (std::size_t b = 0; b < counts.held_rows.size(); ++b)
+    requested += counts.held_rows[b] * layout_.shards[held_shards_[b % held_shards_.size()]].dim();
+  regions_.add(VectorRegion::owner, places_.owner_size);
+  regions_.add(VectorRegion::requested_rows, requested);
+  if (places_.at_home) {
+    regions_.add(VectorRegion::packed, places_.packed_size);
+    return;
+  }
+  const bool max = pools_by_max(),
+             outputs = std::ranges::any_of(packed_output_, [](std::int64_t begin) { return begin >= 0; });
+  const std::int64_t sent = places_.owner_size + requested, more_sent = sent - places_.packed_size;
+  const std::int64_t excess = std::max<std::int64_t>(max ? 0 : more_sent, outputs ? 0 : -more_sent);
+  const bool apart = placement::lie_apart(excess, sent + places_.packed_size), over_owner = apart && !max;
+  const auto add_gradients = [&] {
+    regions_.add(VectorRegion::gradients, places_.packed_size);
+    regions_.go_behind();
+  };
+  if (over_owner) {
+    regions_.lie_over(VectorRegion::owner);
+    add_gradients();
+  }
+  regions_.add(VectorRegion::packed, places_.packed_size);
+  if (apart && !outputs) regions_.lie_over(VectorRegion::packed);
+  if (!apart && !max) regions_.lie_over(VectorRegion::owner);
+  regions_.add(VectorRegion::returned, places_.owner_size);
+  regions_.add(VectorRegion::returned_rows, requested);
+  regions_.go_behind();
+  if (over_owner) return;
+  if (!apart && !outputs) regions_.lie_over(VectorRegion::packed);
+  add_gradients();
 }
 
 /// Places what a feature's hot rows are pooled to and, where its other rows come one by one, what these are.
@@ -90,30 +151,20 @@ void StepLayout::place_own_partials(const BagCounts& bags) {
   }
 }
 
-/// Places the outputs: those of a feature whose vectors come home whole stay where they arrive; others are put together
-/// behind.
-void StepLayout::place_homes(const BagCounts& bags) {
+/// Places the outputs: those that do not stay where they arrive are put together behind.
+void StepLayout::place_outputs(const BagCounts& bags) {
   const auto& features = tables_.features();
-  outputs_are_packed_ = false;
   output_begin_.assign(features.size(), -1);
   gradient_begin_.assign(1, 0);
-  for (const Strip& strip : layout_.strips) {
-    const Feature& feature = features[strip.feature];
-    const bool whole = strip.dim() == tables_.tables()[feature.table].dim;
-    const bool one = std::ranges::count_if(strip.slots, [&](std::int64_t s) { return places_.packed[s] >= 0; }) == 1;
-    if (!whole || !one || has_hot_rows(strip)) continue;
-    output_begin_[strip.feature] = regions_.begin(VectorRegion::packed) + places_.packed[strip.slots.front()];
-    outputs_are_packed_ = true;
-  }
   for (std::size_t f = 0; f < features.size(); ++f) {
-    const std::int64_t elements =
-        bags(layout_.rank, static_cast<std::int64_t>(f)) * tables_.tables()[features[f].table].dim;
+    const std::int64_t elements = bags(layout_.rank, static_cast<std::int64_t>(f)) * tables_.table_of(features[f]).dim;
     gradient_begin_.push_back(gradient_begin_.back() + elements);
-    if (output_begin_[f] < 0 && layout_.served[f]) output_begin_[f] = regions_.add(VectorRegion::outputs, elements);
-  }
-  if (outputs_are_packed_ && !places_.at_home) regions_.add(VectorRegion::gradients, places_.packed_size);
-  for (std::size_t f = 0; f < features.size(); ++f)
+    if (packed_output_[f] >= 0)
+      output_begin_[f] = regions_.begin(VectorRegion::packed) + packed_output_[f];
+    else if (layout_.served[f])
+      output_begin_[f] = regions_.add(VectorRegion::outputs, elements);
     if (row_pooled_begin_[f] < 0) row_pooled_begin_[f] = output_begin_[f];
+  }
 }
 
 void StepLayout::place_sums(const VectorCounts& counts) {
@@ -148,13 +199,14 @@ void StepLayout::list_slots(const BagCounts& bags, const VectorCounts& counts, c
     std::size_t own = 0;
     for (const Slot& slot : layout_.own_slots()) {
       const bool max = tables_.features()[slot.feature].pooling == Pooling::max;
-      std::int64_t at = places_.owner[block], gradient = at;
+      const std::int64_t place = places_.owner[block];
+      std::int64_t at = place, gradient = regions_.begin(VectorRegion::returned) + place;
       if (places_.at_home) {
         at += homes.packed[r];
         gradient = homes.gradients[r] + gradient_at_home(bags, r, slot);
       } else if (const std::int64_t stays = places_.stays[own++]; r == layout_.rank && stays >= 0) {
         at = regions_.begin(VectorRegion::packed) + stays;
-        gradient = regions_.begin(region_of_gradients()) + stays;
+        gradient = regions_.begin(VectorRegion::gradients) + stays;
       }
       add_block(counts.owner[block++], slot.local_shard, at, gradient, max && at >= 0 ? Pooling::max : Pooling::sum);
     }
@@ -195,7 +247,7 @@ void StepLayout::list_exchanged_shards(std::int64_t own_vectors) {
     if (storage_of(tables_.tables()[local.table]).comes_and_goes)
       shard.keys = has_any_keys(tables_.tables()) ? kernels::ShardBlocks::any_keys : local.rows.most_ids();
     if (sums >= 0) {
-      shard.sums = own_vectors + sums;
+      shard.sums = own_vectors + sums - owner_gradients_begin();
       shard.pieces = shard.sums + rows * dim;
     }
     return shard;
@@ -233,7 +285,7 @@ void StepLayout::list_blocks(const BagCounts& bags, const VectorCounts& counts, 
   for (std::size_t b = 0; b < counts.held_rows.size(); ++b) {
     const std::int64_t shard = held_shards_[b % held_shards_.size()],
                        at = regions_.begin(VectorRegion::requested_rows) + before;
-    add_block(counts.held_rows[b], shard, at, at, Pooling::sum);
+    add_block(counts.held_rows[b], shard, at, regions_.begin(VectorRegion::returned_rows) + before, Pooling::sum);
     before += counts.held_rows[b] * layout_.shards[shard].dim();
   }
   if (!reads_held_) exchanged_blocks_.clear();
@@ -260,8 +312,11 @@ void StepLayout::add_block(std::int64_t bags, std::int64_t shard_number, std::in
   const LocalShard& shard = layout_.shards[shard_number];
   const bool max = pooling == Pooling::max;
   const std::int64_t stride = places_.at_home ? tables_.tables()[shard.table].dim : shard.dim();  // whole rows at home
-  const std::int64_t id_gradient =
-      shard.replicated ? gradient_begin_.back() : regions_.end(VectorRegion::requested_rows);
+  std::int64_t id_gradient = gradient_begin_.back();
+  if (!shard.replicated) {
+    gradient -= owner_gradients_begin();
+    id_gradient = regions_.end(VectorRegion::returned_rows) - owner_gradients_begin();
+  }
   (shard.replicated ? replicated_blocks_ : exchanged_blocks_)
       .push_back({.first_bag = next_bag_,
                   .bags = bags,

@@ -10,25 +10,33 @@
 
 namespace shardmark::workloads {
 
-/// Names the regions of the array that holds a step's pooled embeddings and rows, in their order.
+/// Names the regions of the array that holds a step's pooled embeddings, rows and gradients. Those that other ranks
+/// read and those that they write lie apart where that takes little more memory: to write where a core of another cache
+/// has read takes several times as long (TUNING.md).
 enum class VectorRegion {
   owner,           ///< what the owner has pooled, for all homes
   requested_rows,  ///< rows that are requested from this rank one by one
   packed,          ///< what comes home
+  gradients,       ///< of what came home, which go back
+  returned,        ///< gradients that came back to the owner
+  returned_rows,   ///< gradients of requested rows, behind those
   hot_partials,    ///< what the home pools itself, because some rows are hot
   outputs,         ///< those that are put together from several partials
-  gradients,       ///< of what came home, where some of it is an output: else they take its places
   sums             ///< of the gradients of shards of few rows
 };
 
-/// Places the parts of regions one behind the other, each with a guard behind it where tests request these
-/// (guard_bands.hpp).
+/// Places the parts of regions, those of one region behind each other, each with a guard behind it where tests request
+/// these (guard_bands.hpp).
 class VectorRegions {
  public:
   /// Removes all, and lets a guard have `band` elements.
   void clear(std::int64_t band);
-  /// Adds a part to a region behind which none has parts yet, and returns where it begins.
+  /// Adds a part to a region that is new or was added to last, and returns where it begins.
   std::int64_t add(VectorRegion region, std::int64_t elements);
+  /// Lets parts that are added lie over the regions from `first` on, whose contents nobody needs when these are
+  /// written; until go_behind(). Guards hold all of them apart.
+  void lie_over(VectorRegion first) { next_ = band_ > 0 ? size_ : begin(first); }
+  void go_behind();
 
   std::int64_t begin(VectorRegion region) const { return at_[static_cast<std::size_t>(region)].begin; }
   std::int64_t end(VectorRegion region) const { return at_[static_cast<std::size_t>(region)].end; }
@@ -49,13 +57,15 @@ class VectorRegions {
     std::int64_t begin;
     VectorRegion behind;
   };
+  void place_others();
+
   std::array<Range, static_cast<std::size_t>(VectorRegion::sums) + 1> at_;
   std::vector<Band> bands_;
-  std::int64_t band_ = 0, size_ = 0;
+  std::int64_t band_ = 0, next_ = 0, size_ = 0;
+  std::array<bool, std::tuple_size_v<decltype(at_)>> has_parts_{};
 };
 
-/// Says where the pooled embeddings and rows of a step lie, and lists this for the kernels. In the backward direction
-/// gradients take the places of the embeddings that they belong to, of which nobody needs any but the outputs.
+/// Says where the pooled embeddings, rows and gradients of a step lie, and lists this for the kernels.
 class StepLayout {
  public:
   /// Takes `rows`: those that travel one by one. All outlive the object.
@@ -76,10 +86,12 @@ class StepLayout {
 
   const VectorPlaces& places() const { return places_; }
   const VectorRegions& regions() const { return regions_; }
-  /// Returns where the gradients lie that go back to the owners: no gradients may take the places of vectors that are
-  /// outputs where they arrive.
-  VectorRegion region_of_gradients() const {
-    return outputs_are_packed_ ? VectorRegion::gradients : VectorRegion::packed;
+  /// Returns where among the vectors the gradients of the owner begin. Of features that pool by max they are a copy
+  /// with those of single ids behind them, which so begins with what came back.
+  std::int64_t owner_gradients_begin() const { return pools_by_max() ? regions_.begin(VectorRegion::returned) : 0; }
+  /// Returns the gradients of the owner among the vectors, without those of single ids.
+  DeviceArray<float> owner_gradients(const DeviceArray<float>& vectors) const {
+    return pools_by_max() ? part(vectors, owner_gradients_begin(), regions_.end(VectorRegion::returned_rows)) : vectors;
   }
   /// Return by feature where its outputs begin among the vectors, and among the gradients of the outputs.
   const std::vector<std::int64_t>& output_begin() const { return output_begin_; }
@@ -114,10 +126,13 @@ class StepLayout {
   Pieces to_send;  ///< what goes back to the owners
 
  private:
+  bool pools_by_max() const { return largest_max_dim > 0; }
   bool has_hot_rows(const Strip& strip) const { return strip.hot_rows > 0; }
   bool travels_by_rows(const Strip& strip) const { return places_.packed[strip.slots.front()] < 0; }
+  void find_packed_outputs();
+  void place_travelling(const VectorCounts& counts);
   void place_own_partials(const BagCounts& bags);
-  void place_homes(const BagCounts& bags);
+  void place_outputs(const BagCounts& bags);
   void place_sums(const VectorCounts& counts);
   void list_blocks(const BagCounts& bags, const VectorCounts& counts, const HomePlaces& homes);
   void list_exchanged_shards(std::int64_t own_vectors);
@@ -137,8 +152,8 @@ class StepLayout {
 
   VectorPlaces places_;
   VectorRegions regions_;
-  bool outputs_are_packed_ = false;
   std::int64_t next_bag_ = 0, looked_up_ = 0;
+  std::vector<std::int64_t> packed_output_;  ///< by feature: where among `packed` its outputs begin; -1: not there
   std::vector<std::int64_t> output_begin_, gradient_begin_, row_pooled_begin_;
   std::vector<std::int64_t> sums_;       ///< by local shard: where its sums begin; -1: none
   std::vector<std::int64_t> hot_begin_;  ///< by feature: where its hot rows are pooled; -1: it reads none

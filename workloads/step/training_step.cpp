@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/ceilings.hpp"
+#include "workloads/batches/compute_threads.hpp"
 #include "workloads/step/faults.hpp"
 #include "workloads/step/phase_clock.hpp"
 #include "workloads/transfer/max_gradients.hpp"
@@ -159,19 +160,18 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
   const bool at_home = layout.places().at_home;
   if (at_home || flight.divides(input)) {
     const auto copy = at_home ? flight.packed_gradients : flight.divided_gradients.first(input.elements());
-    kernels::stream_copy<Execution>(exec, gradients, copy);
+    kernels::stream_copy<Execution>(exec, gradients, copy, at_home ? readers_in_node() : kernels::Readers::near);
     flight.divide(input, layout.gradient_begin(), true, copy);
     flight.gradients = copy;
   }
   if (!at_home)
     kernels::copy_to_partials<Execution>(exec, layout.to_send.pieces,
                                          {layout.to_send.partials, flight.owned.vectors_before}, layout.to_send.rows,
-                                         flight.gradients, flight.packed_gradients);
-  const auto of_vectors = layout.regions().of(flight.owner_gradients, VectorRegion::owner);
-  flight.pooled->move(Direction::backward, flight.packed_gradients, of_vectors);
+                                         flight.gradients, flight.packed_gradients, readers_in_node());
+  const auto returned = [&](VectorRegion region) { return layout.regions().of(flight.vectors, region); };
+  flight.pooled->move(Direction::backward, flight.packed_gradients, returned(VectorRegion::returned));
   if (flight.rows.any())
-    flight.rows.return_gradients(flight.vectors, flight.gradients,
-                                 layout.regions().of(flight.owner_gradients, VectorRegion::requested_rows));
+    flight.rows.return_gradients(flight.vectors, flight.gradients, returned(VectorRegion::returned_rows));
 }
 
 namespace {

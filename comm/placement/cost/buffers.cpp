@@ -52,14 +52,14 @@ void Pools::add(Pooling pooling) {
 }
 
 double bytes_of_vectors(const VectorBytes& vectors, const Pools& pools, RowTransfer transfer, const WireTypes& wire) {
-  const double owner = vectors.owner + vectors.held;
-  double bytes = vectors.behind + vectors.packed + vectors.own_partials + owner;
+  const double owner = vectors.owner + vectors.held, travelling = vectors.packed + owner;
+  double bytes = vectors.behind + vectors.own_partials + travelling + travelling / 16;  // lie_apart()
   if (vectors.behind < vectors.outputs) bytes += vectors.packed;  // their gradients, where outputs lie among them
   if (pools.by_max) bytes += 2 * owner + 2 * vectors.outputs;     // gradients, and those of single ids behind them
   if (pools.divides) bytes += vectors.outputs;                    // divided gradients
   bytes += (transfer == RowTransfer::reduce_scatter ? 2 : 1) * vectors.reduced;  // within MPI; our own rounds
   // Encoded, at both ends; and decoded again where the wire is watched.
-  if (wire != WireTypes{}) bytes += vectors.packed + owner + std::max(vectors.packed, owner);
+  if (wire != WireTypes{}) bytes += travelling + std::max(vectors.packed, owner);
   return bytes;
 }
 

@@ -71,6 +71,10 @@ struct Pools {
   void add(Pooling pooling);
 };
 
+/// Returns whether what other ranks read lies apart from what they write, though this takes `excess` more than `all` of
+/// the vectors that travel: if it is at most a sixteenth.
+constexpr bool lie_apart(std::int64_t excess, std::int64_t all) { return excess * 16 <= all; }
+
 /// Counts the arrays of vectors, and of their gradients, in both directions.
 double bytes_of_vectors(const VectorBytes& vectors, const Pools& pools, RowTransfer transfer, const WireTypes& wire);
 

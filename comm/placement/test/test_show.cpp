@@ -95,9 +95,9 @@ TEST(Show, prints_ranks_phases_tables_and_what_decides_the_most) {
   EXPECT_EQ(text, R"(plan 'hand' for 3 ranks, 3 tables
 
      rank tables         rows  tables MB  memory MB ids/sample  sent MB  recv MB   input  lookup  output    grad  update
-        0      3        26010      0.444      6.843      6.000     0.70     0.73   0.000  18.000   0.000   0.000  17.131
-        1      2        25010      0.200      3.316      4.000     0.46     0.46   0.000  12.000   0.000   0.000  15.136
-        2      2         1010      0.164      4.806      3.000     0.63     0.61   0.000   9.000   0.000   0.000   2.015
+        0      3        26010      0.444      6.930      6.000     0.70     0.73   0.000  18.000   0.000   0.000  17.131
+        1      2        25010      0.200      3.349      4.000     0.46     0.46   0.000  12.000   0.000   0.000  15.136
+        2      2         1010      0.164      4.874      3.000     0.63     0.61   0.000   9.000   0.000   0.000   2.015
 imbalance   1.29         1.50       1.65       1.37       1.38     1.17     1.22    1.00    1.38    1.00    1.00    1.50
 
 phase               ms  exchange ms slowest rank     its ms  imbalance
@@ -114,9 +114,9 @@ slowest rank 0: 35.131 ms
         24.116 ms   68.6 %  long
          7.995 ms   22.8 %  wide
          3.020 ms    8.6 %  small
-fullest rank 0: 6.843 MB
-         4.708 MB   68.8 %  wide
-         1.784 MB   26.1 %  long
+fullest rank 0: 6.930 MB
+         4.792 MB   69.1 %  wide
+         1.787 MB   25.8 %  long
          0.351 MB    5.1 %  small
 )");
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "workloads/command/doctor/findings.hpp"
 
@@ -114,9 +115,13 @@ std::string gpu_text(const Facts& facts) {
   if (facts.gpu.mps) text += ", MPS runs";
   if (!facts.gpu.nccl.empty()) text += fmt::format("; NCCL {}", facts.gpu.nccl);
   if (!facts.gpu.settings.empty()) text += fmt::format(", set: {}", fmt::join(facts.gpu.settings, ", "));
-  const bool usable = facts.gpu.nccl_unusable.empty();
-  return text +
-         (usable ? "; exchange nccl can be used" : fmt::format("; no exchange nccl: {}", facts.gpu.nccl_unusable));
+  if (!facts.gpu.nccl_unusable.empty()) return text + fmt::format("; no exchange nccl: {}", facts.gpu.nccl_unusable);
+  text += "; exchange nccl can be used";
+  std::string_view before = ": ";
+  for (const comm::NcclTransport& each : facts.gpu.transports)
+    text += fmt::format("{}{} {} ({} pairs of ranks)", std::exchange(before, ", "), each.name,
+                        each.between_nodes ? "between nodes" : "in a node", each.pairs);
+  return text;
 }
 
 std::string link_text(std::string_view name, const CeilingFacts::Link& link) {

@@ -9,6 +9,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/device_memory.hpp"
+#include "comm/exchange/nccl_transports.hpp"
 #include "workloads/command/doctor/gpu_clock.hpp"
 
 namespace shardmark::workloads {
@@ -79,6 +80,7 @@ struct GpuFacts {
   std::size_t sharers = 0;                       ///< ranks that take that GPU
   bool mps = false;                              ///< the service runs by which processes share one at a time
   std::vector<std::string> settings = {};        ///< variables that say how NCCL reaches GPUs, "NCCL_P2P_DISABLE=1"
+  std::vector<comm::NcclTransport> transports = {};
 };
 
 /// What `shardmark doctor` has found out, and nothing that finds out more.

@@ -201,6 +201,16 @@ Finding gpu_settings(const Facts& facts) {
   return {};
 }
 
+/// NCCL takes sockets where it finds no other way between nodes.
+Finding gpu_transport(const Facts& facts) {
+  const bool sockets = std::ranges::any_of(facts.gpu.transports, [](const comm::NcclTransport& transport) {
+    return transport.between_nodes && transport.name.starts_with("NET/Socket");
+  });
+  if (!sockets || facts.mpi.fabrics.empty()) return {};
+  return fmt::format("{} is idle, NCCL talks by sockets; NCCL_DEBUG=INFO says why, see NCCL_IB_HCA and NCCL_NET",
+                     facts.mpi.fabrics.front());
+}
+
 Finding memory(const Facts& facts) {
   const auto& machine = facts.machine;
   if (machine.memory == 0 || 2 * machine.memory_available >= machine.memory) return {};
@@ -234,6 +244,7 @@ constexpr std::array all_rules{
     FindingRule{"gpu_memory", gpu_memory},
     FindingRule{"gpu_clock", gpu_clock},
     FindingRule{"gpu_settings", gpu_settings},
+    FindingRule{"gpu_transport", gpu_transport},
     FindingRule{"memory", memory},
 };
 

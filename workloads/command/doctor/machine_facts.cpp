@@ -9,6 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/device_memory.hpp"
 #include "comm/exchange/nccl.hpp"
+#include "comm/exchange/nccl_transports.hpp"
 #include "results/build_info.hpp"
 #include "results/machine.hpp"
 #include "workloads/batches/compute_threads.hpp"
@@ -130,7 +131,8 @@ GpuFacts gpu_facts(const comm::Communicator& world) {
                  .apart = comm::agree(world, comm::gpus_apart),
                  .own = comm::agree(world, [&] { return comm::describe_gpu(world); }),
                  .mps = mps_runs(),
-                 .settings = nccl_settings()};
+                 .settings = nccl_settings(),
+                 .transports = comm::nccl_transports(world)};
   if (facts.own) facts.clock = gpu_clock(facts.own->address);
   if (!comm::no_gpus(world).empty()) return facts;
   const comm::GpuMemory memory = comm::gpu_memory(world);

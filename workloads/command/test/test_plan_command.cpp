@@ -178,8 +178,8 @@ TEST_F(PlanCommand, sizes_are_decimal_unless_they_say_binary) {
   EXPECT_EQ(text("2G"), text("2000000000"));
   EXPECT_EQ(text("2GiB"), text("2147483648"));
   EXPECT_EQ(text("3MiB"), text("3145728"));
-  EXPECT_TRUE(contains(text("1206MB"), "does not fit"));  // 1.264 GB are needed
-  EXPECT_FALSE(contains(text("1206MiB"), "does not fit"));
+  EXPECT_TRUE(contains(text("1208MB"), "does not fit"));  // 1.266 GB are needed
+  EXPECT_FALSE(contains(text("1208MiB"), "does not fit"));
 }
 
 TEST_F(PlanCommand, create_tells_planners_of_nodes) {

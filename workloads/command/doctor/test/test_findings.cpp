@@ -112,6 +112,12 @@ const std::vector<Sickness>& sicknesses() {
          f.gpu.settings = {"NCCL_P2P_DISABLE=1"};
        },
        {"NCCL_P2P_DISABLE=1; unset it"}},
+      {"gpu_transport",
+       [](Facts& f) {
+         f.gpu.transports = {{"P2P/CUMEM", false, 4}, {"NET/Socket", true, 8}};
+         f.mpi.fabrics = {"mlx5_0"};
+       },
+       {"mlx5_0 is idle", "NCCL talks by sockets"}},
       {"memory", [](Facts& f) { f.machine.memory_available = 20'000'000'000; }, {"20.0 of 64.0 GB"}},
   };
   return all;

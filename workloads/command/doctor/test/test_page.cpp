@@ -86,6 +86,20 @@ TEST(DoctorPage, SaysTheClockOfAGpuWhereItIsKnown) {
   EXPECT_NE(doctor_page(facts).find("left), 1200 of 1980 MHz"), std::string::npos);
 }
 
+TEST(DoctorPage, SaysByWhatNcclSends) {
+  Facts facts = sound_facts();
+  facts.build.cuda = true;
+  facts.gpu.nccl_unusable.clear();
+  facts.gpu.transports = {{"P2P/CUMEM", false, 4}, {"NET/IB/GDRDMA", true, 8}};
+  std::string page;
+  for (const std::string& line : lines_of(doctor_page(facts)))
+    page += line.substr(std::min<std::size_t>(11, line.size()));
+  EXPECT_NE(
+      page.find("exchange nccl can be used: P2P/CUMEM in a node (4 pairs of ranks), NET/IB/GDRDMA between nodes (8"),
+      std::string::npos)
+      << page;
+}
+
 TEST(DoctorPage, OfOneRankSaysHowToSeeTheLinks) {
   Facts facts = sound_facts();
   facts.ranks.resize(1);
