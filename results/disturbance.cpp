@@ -34,19 +34,22 @@ bool VisitConditions::is_disturbed() const {
 }
 
 Json to_json(const std::vector<VisitConditions>& visits) {
-  Json seconds = Json::array(), switches = seconds, others = seconds, stolen = seconds, runnable = seconds;
+  Json seconds = Json::array(), switches = seconds, others = seconds, stolen = seconds, runnable = seconds,
+       barriers = seconds;
   for (const VisitConditions& each : visits) {
     seconds.push_back(each.seconds);
     switches.push_back(each.switches);
     others.push_back(each.others_cpu_seconds);
     stolen.push_back(each.stolen_seconds);
     runnable.push_back(each.runnable);
+    barriers.push_back(1e6 * each.barrier_seconds);
   }
   return {{"seconds", seconds},
           {"switches", switches},
           {"others_cpu_seconds", others},
           {"stolen_seconds", stolen},
           {"runnable", runnable},
+          {"barrier_us", barriers},
           {"disturbed_visits", std::ranges::count_if(visits, &VisitConditions::is_disturbed)}};
 }
 
@@ -56,7 +59,8 @@ std::vector<VisitConditions> conditions_in(const Json& details) {
     const Json& all = details.at(conditions_field);
     for (std::size_t v = 0; v < all.at("seconds").size(); ++v)
       visits.push_back({all.at("seconds").at(v), all.at("switches").at(v), all.at("others_cpu_seconds").at(v),
-                        all.at("stolen_seconds").at(v), all.at("runnable").at(v)});
+                        all.at("stolen_seconds").at(v), all.at("runnable").at(v),
+                        1e-6 * all.at("barrier_us").at(v).get<double>()});
   } catch (const Json::exception&) {
     return {};
   }

@@ -18,6 +18,7 @@ struct VisitConditions {
   double others_cpu_seconds = 0.0;  ///< of the processors that our ranks may use, taken by other processes
   double stolen_seconds = 0.0;      ///< of the same, taken by other virtual machines
   std::int64_t runnable = 0;        ///< threads of others that ran or waited for a processor when the visit began
+  double barrier_seconds = 0.0;  ///< of a barrier of the ranks of a node when it began (NearCores); 0: none was timed
 
   /// Returns whether others took 15 % of a processor's time and threads of ours lost their processors 40 times a
   /// second, beside the 8 times that a visit to an idle machine has shown; or other virtual machines took 5 % of a
@@ -26,7 +27,7 @@ struct VisitConditions {
 };
 
 /// Names the field of a record, "conditions", that holds an array with one value per visit of each of {"seconds",
-/// "switches", "others_cpu_seconds", "stolen_seconds", "runnable"}, and the number of "disturbed_visits".
+/// "switches", "others_cpu_seconds", "stolen_seconds", "runnable", "barrier_us"}, and the number of "disturbed_visits".
 inline constexpr char conditions_field[] = "conditions";
 nlohmann::ordered_json to_json(const std::vector<VisitConditions>& visits);
 

@@ -17,6 +17,7 @@
 #include "workloads/measure/case_record.hpp"
 #include "workloads/measure/conditions.hpp"
 #include "workloads/measure/interruption.hpp"
+#include "workloads/measure/near_cores.hpp"
 #include "workloads/measure/prepare.hpp"
 #include "workloads/measure/resume.hpp"
 #include "workloads/measure/schedule.hpp"
@@ -242,9 +243,11 @@ class Measurement {
   void visit_case(std::size_t c, double seconds) {
     status_(fmt::format("timing {}, round {}{}", job_.name_of(c), rounds_ + 1, what_is_left()));
     const double before = spent();
+    const double barrier = near_.wait(most_seconds_apart);
     watch_.begin();
     visit(job_, prepared_, c, seconds, cases_[c].timings);
     cases_[c].conditions.push_back(watch_.end());
+    cases_[c].conditions.back().barrier_seconds = barrier;
     cases_[c].visit_seconds = spent() - before;
   }
 
@@ -297,6 +300,7 @@ class Measurement {
   const Status& status_;
   const Keep& keep_;
   ConditionsWatch watch_;
+  NearCores near_{job_.comm};
   Prepared prepared_;
   std::vector<CaseState> cases_;
   Twins twins_;

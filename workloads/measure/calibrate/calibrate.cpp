@@ -107,8 +107,10 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   require_memory(world, static_cast<double>(settings.rates.table_bytes + 3 * settings.rates.array_bytes), "calibrate",
                  "--table, --array");
   status("calibrating: ceilings of memory");
+  NearCores near(world);
+  near.wait(0.0);
   result.rates = machine_rates(world, settings.rates);
-  result.latencies = measure_exchanges(world, settings.exchanges, status, machine);
+  result.latencies = measure_exchanges(world, settings.exchanges, status, machine, near);
   status("calibrating: what exchange auto picks from");
   machine.ratios = comm::calibrate_exchanges(world, settings.auto_seconds);
   machine.name = result.fingerprint.digits;
@@ -124,7 +126,7 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   machine.row_shares = row_shares(world, result.rates);
   const double memory = share_of_memory * machine.memory_per_rank;
   result.cases = comm::agree(world, [&] { return fitting_cases(world, settings, machine, memory); });
-  result.times = case_times(world, result.cases, settings.passes, memory, status);
+  result.times = case_times(world, result.cases, settings.passes, memory, status, near);
   status("calibrating: fitting the terms");
   result.fit =
       comm::agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });

@@ -260,7 +260,7 @@ std::vector<std::vector<std::size_t>> groups_within(std::span<const CalibrationC
 }  // namespace
 
 std::vector<CaseTimes> case_times(const comm::Communicator& comm, std::span<const CalibrationCase> cases,
-                                  const CasePasses& passes, double bytes, const Status& status) {
+                                  const CasePasses& passes, double bytes, const Status& status, NearCores& near) {
   std::vector<CaseTimes> times(cases.size());
   std::size_t known = 0;
   for (const std::vector<std::size_t>& group : groups_within(cases, bytes)) {
@@ -275,6 +275,7 @@ std::vector<CaseTimes> case_times(const comm::Communicator& comm, std::span<cons
         status(fmt::format("calibrating: steps {} to {} of {}, pass {} of {}, {} visited", known + 1,
                            known + group.size(), cases.size(), pass + 1, passes.passes, done++));
         if (!running[c]) running[c] = std::make_unique<RunningCase>(comm, cases[group[c]]);
+        near.wait(most_seconds_apart);
         const double before = MPI_Wtime();
         running[c]->visit(passes.seconds);
         visits += MPI_Wtime() - before;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "workloads/measure/job.hpp"
+#include "workloads/measure/near_cores.hpp"
 #include "workloads/measure/status.hpp"
 
 namespace shardmark::workloads {
@@ -48,9 +49,10 @@ struct CasePasses {
 };
 
 /// Runs the training step of every case, in passes over as many of them as `bytes` of a rank hold, in a random order,
-/// so that what disturbs the machine for a while does not affect one case alone. Collective; the same on every rank.
+/// so that what disturbs the machine for a while does not affect one case alone. near: waits before each visit.
+/// Collective; the same on every rank.
 std::vector<CaseTimes> case_times(const comm::Communicator& comm, std::span<const CalibrationCase> cases,
-                                  const CasePasses& passes, double bytes, const Status& status);
+                                  const CasePasses& passes, double bytes, const Status& status, NearCores& near);
 
 /// Returns about how many bytes a case takes on the rank that needs most: tables, state, dense gradients, and what its
 /// batches and buffers take at most.

@@ -202,10 +202,11 @@ std::vector<SmallExchange> small_exchanges(const comm::Communicator& world, cons
 /// Measures the movements of groups of ranks, `largest` of them at most, with messages of all sizes.
 void measure_level(const comm::Communicator& world, const comm::Communicator& group, bool takes_part,
                    const Level& level, const ExchangeSizes& sizes, const Status& status,
-                   placement::MachineModel& machine, std::vector<MeasuredLevel>& measured) {
+                   placement::MachineModel& machine, std::vector<MeasuredLevel>& measured, NearCores& near) {
   const int largest = comm::all_reduce(world, takes_part ? group.size() : 1, comm::Reduce::max);
   if (largest < 2) return;
   status(fmt::format("calibrating: rounds of messages {} nodes", level.name));
+  near.wait(most_seconds_apart);
   measured.push_back(
       {&level, largest,
        small_exchanges(world, group, takes_part, level, largest, sizes.smallest, share_of_small * sizes.seconds)});
@@ -215,6 +216,7 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   const auto all = sizes_between(sizes, largest);
   for (const std::int64_t bytes : all) {
     status(fmt::format("calibrating: messages of {} bytes {} nodes", bytes, level.name));
+    near.wait(most_seconds_apart);
     const double budget = sizes.seconds / static_cast<double>(all.size()), begin = MPI_Wtime();
     if (bytes <= sizes.largest) {
       const auto seconds = exchanges.seconds(bytes, bytes * largest, 0.9 * budget);
@@ -251,12 +253,12 @@ double node_rate(const comm::Communicator& world, std::int64_t largest) {
 }  // namespace
 
 std::vector<LevelLatency> measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes,
-                                            const Status& status, placement::MachineModel& machine) {
+                                            const Status& status, placement::MachineModel& machine, NearCores& near) {
   std::vector<MeasuredLevel> measured;
   const comm::Communicator node = split(comm, comm.node_of(comm.rank()));
-  measure_level(comm, node, true, inside_nodes, sizes, status, machine, measured);
+  measure_level(comm, node, true, inside_nodes, sizes, status, machine, measured, near);
   const comm::Communicator leaders = split(comm, comm.node_rank() == 0 ? 0 : 1);
-  measure_level(comm, leaders, comm.node_rank() == 0, between_nodes, sizes, status, machine, measured);
+  measure_level(comm, leaders, comm.node_rank() == 0, between_nodes, sizes, status, machine, measured, near);
   machine.node_bytes_per_second = node_rate(comm, sizes.largest);
   auto latencies = comm::agree(comm, [&] { return fit_latencies(measured); });
   share_latencies(latencies, machine);

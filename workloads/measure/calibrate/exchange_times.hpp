@@ -6,6 +6,7 @@
 #include "comm/communicator.hpp"
 #include "comm/placement/cost/machine_model.hpp"
 #include "workloads/measure/calibrate/fit_latency.hpp"
+#include "workloads/measure/near_cores.hpp"
 #include "workloads/measure/status.hpp"
 
 namespace shardmark::workloads {
@@ -22,8 +23,8 @@ struct ExchangeSizes {
 /// all-reduce, inside a node (its ranks among themselves, on all nodes at once) and between nodes (one rank of each).
 /// Where there is no such pair of ranks, it sets nothing. A time is the median over runs of the slowest rank's; a run
 /// begins with a barrier, and exchanges take turns. Returns, by level, what the latency is shared by
-/// (fit_latency.hpp). Collective; the same on every rank.
+/// (fit_latency.hpp). near: waits before each size. Collective; the same on every rank.
 std::vector<LevelLatency> measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes,
-                                            const Status& status, placement::MachineModel& machine);
+                                            const Status& status, placement::MachineModel& machine, NearCores& near);
 
 }  // namespace shardmark::workloads

@@ -171,7 +171,7 @@ TEST_F(Measurements, SayWhatElseTheProcessorsDid) {
   options.steps = 13;
   for (const results::CaseRecord& record : run([](const Measured&) {}).records) {
     const auto& conditions = record.details.at("conditions");
-    for (const char* each : {"seconds", "switches", "others_cpu_seconds", "stolen_seconds", "runnable"})
+    for (const char* each : {"seconds", "switches", "others_cpu_seconds", "stolen_seconds", "runnable", "barrier_us"})
       EXPECT_EQ(std::ssize(conditions.at(each)), record.step_ms.visit_count()) << each;
   }
 }

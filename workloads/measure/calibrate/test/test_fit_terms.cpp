@@ -135,7 +135,8 @@ TEST(CalibrationCases, AreTimedWhereMemoryHoldsOneAtATime) {
   const comm::Communicator world(MPI_COMM_WORLD);
   const auto cases = calibration_cases(world.size(), 0x1p18, 1.0 / 64);
   const auto some = std::span(cases).first(4);
-  const auto times = case_times(world, some, {.seconds = 0.0, .passes = 2}, 1.0, no_status);
+  NearCores near(world);
+  const auto times = case_times(world, some, {.seconds = 0.0, .passes = 2}, 1.0, no_status, near);
   ASSERT_EQ(times.size(), some.size());
   for (const CaseTimes& each : times) {
     EXPECT_GE(each.steps, 2);
