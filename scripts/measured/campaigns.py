@@ -67,7 +67,7 @@ PLANS = ",".join((
     "hugectr_auto", "cost_rule", "cost_rule_bytes", "torchrec", "search"))
 
 
-def predicted(workload, scale, when, budget="150s", more=()):
+def predicted(workload, scale, when, budget="200s", more=()):
     return Part(workload, (*SHARDMARK, "compare", workload, "--scale", scale, "--plan", PLANS, "--exchange", "mpi_alltoallv",
                            "--machine", MACHINE, "--check", "1", "--batches", "8", "--budget", budget, *more),
                 ("--scale", "1/1024", "--batch", "512", "--budget", "10s", "--plan", "table_wise,row_wise,search"), when)
@@ -132,7 +132,7 @@ CAMPAIGNS = (
              "the same with rows of 512 bytes", "plan"),
     Campaign("predictions", "Predictions beside measurements",
              "Which plan does the calibrated model like best, how far off is it, and is `search` better than every rule?",
-             "predictions", (), (), 20, "you know no plan yet, or tables of many kinds, ranks on one machine", parts=PREDICTED, first=CALIBRATE, asked=True),
+             "predictions", (), (), 27, "you know no plan yet, or tables of many kinds, ranks on one machine", parts=PREDICTED, first=CALIBRATE, asked=True),
     Campaign("holdout", "Predictions beside what others published",
              "From descriptions of their machines alone: what would their steps take?", "holdout", (), (), 0.1, parts=PUBLISHED),
     Campaign("scale", "Plans for 4,096 ranks", "How long do a search and a prediction take where a cluster is large, and how far may the plan be "

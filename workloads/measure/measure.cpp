@@ -27,6 +27,8 @@
 namespace shardmark::workloads {
 namespace {
 
+constexpr double share_apart = 0.5;  // of a budget, in which visits wait for NearCores
+
 class Measurement {
  public:
   Measurement(const Job& job, BatchSource& batches, const Status& status, const Keep& keep)
@@ -37,6 +39,7 @@ class Measurement {
         status_(status),
         keep_(keep),
         watch_(job.comm),
+        near_(job.comm, job.options.budget ? share_apart * job.options.budget->count() : 0.0),
         prepared_(job_, batches, status),
         cases_(doubled_.size()),
         twins_(count_),
@@ -243,7 +246,7 @@ class Measurement {
   void visit_case(std::size_t c, double seconds) {
     status_(fmt::format("timing {}, round {}{}", job_.name_of(c), rounds_ + 1, what_is_left()));
     const double before = spent();
-    const double barrier = near_.wait(most_seconds_apart);
+    const double barrier = near_.wait();
     watch_.begin();
     visit(job_, prepared_, c, seconds, cases_[c].timings);
     cases_[c].conditions.push_back(watch_.end());
@@ -300,7 +303,7 @@ class Measurement {
   const Status& status_;
   const Keep& keep_;
   ConditionsWatch watch_;
-  NearCores near_{job_.comm};
+  NearCores near_;
   Prepared prepared_;
   std::vector<CaseState> cases_;
   Twins twins_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <limits>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -28,14 +29,12 @@ double barrier_seconds(const comm::Communicator& comm) {
 
 }  // namespace
 
-NearCores::NearCores(const comm::Communicator& comm, std::function<double()> time_barrier)
-    : comm_(comm), node_(comm::ranks_of_node(comm)), time_barrier_(std::move(time_barrier)) {}
+NearCores::NearCores(const comm::Communicator& comm, double allowance, std::function<double()> time_barrier)
+    : comm_(comm), node_(comm::ranks_of_node(comm)), time_barrier_(std::move(time_barrier)), allowance_(allowance) {}
 
-double NearCores::wait(double most_seconds) {
+double NearCores::wait() {
   constexpr std::chrono::milliseconds pause(20);
   const double begin = MPI_Wtime();
-  if (begin_ == 0.0) begin_ = begin;
-  const double limit = std::clamp(begin - begin_ - 2 * waited_, 0.0, most_seconds);
   for (;;) {
     double apart = 0.0, barrier = 0.0;
     if (node_.size() > 1) {
@@ -43,15 +42,14 @@ double NearCores::wait(double most_seconds) {
       if (shortest_ == 0.0 || barrier < shortest_) shortest_ = barrier;
       apart = are_apart(barrier, shortest_) ? 1.0 : 0.0;
     }
-    const double left = comm_.rank() == 0 && MPI_Wtime() - begin < limit ? 1.0 : 0.0;  // on one clock
+    const double left = comm_.rank() == 0 && MPI_Wtime() - begin < allowance_ ? 1.0 : 0.0;  // on one clock
     std::array all{barrier, apart, left};
     comm::all_reduce(comm_, std::span<double>(all), comm::Reduce::max);
-    if (all[1] > 0.0 && all[2] > 0.0) {
-      std::this_thread::sleep_for(pause);
-      continue;
+    if (all[1] == 0.0 || all[2] == 0.0) {
+      allowance_ -= MPI_Wtime() - begin;
+      return all[0];
     }
-    waited_ += MPI_Wtime() - begin;
-    return all[0];
+    std::this_thread::sleep_for(pause);
   }
 }
 

@@ -94,6 +94,7 @@ CalibrationSettings quick_calibration() {
           .exchanges = {.smallest = 256, .largest = 1 << 16, .largest_sum = 1 << 17, .seconds = 0.0},
           .auto_seconds = 0.0,
           .passes = {.seconds = 0.0, .passes = 1},
+          .seconds_apart = 0.0,
           .largest_table = 0x1p18,
           .samples = 1.0 / 64};
 }
@@ -107,8 +108,8 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   require_memory(world, static_cast<double>(settings.rates.table_bytes + 3 * settings.rates.array_bytes), "calibrate",
                  "--table, --array");
   status("calibrating: ceilings of memory");
-  NearCores near(world);
-  near.wait(0.0);
+  NearCores near(world, settings.seconds_apart);
+  near.wait();
   result.rates = machine_rates(world, settings.rates);
   result.latencies = measure_exchanges(world, settings.exchanges, status, machine, near);
   status("calibrating: what exchange auto picks from");

@@ -8,12 +8,14 @@
 
 namespace shardmark::workloads {
 
-/// Says how much a calibration measures, and for how long: with the defaults one to two minutes.
+/// Says how much a calibration measures, and for how long: with the defaults one to two minutes, and up to three more
+/// where cores move.
 struct CalibrationSettings {
   RateSizes rates{};
   ExchangeSizes exchanges{};
   double auto_seconds = 4.0;  ///< for the ratios by which exchange auto chooses
   CasePasses passes{};
+  double seconds_apart = 180.0;   ///< that it waits for NearCores, in all
   double largest_table = 0x1p28;  ///< bytes of a rank
   double samples = 1.0;           ///< of a step, times those of the cases
 };

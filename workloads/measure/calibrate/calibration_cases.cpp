@@ -275,7 +275,7 @@ std::vector<CaseTimes> case_times(const comm::Communicator& comm, std::span<cons
         status(fmt::format("calibrating: steps {} to {} of {}, pass {} of {}, {} visited", known + 1,
                            known + group.size(), cases.size(), pass + 1, passes.passes, done++));
         if (!running[c]) running[c] = std::make_unique<RunningCase>(comm, cases[group[c]]);
-        near.wait(most_seconds_apart);
+        near.wait();
         const double before = MPI_Wtime();
         running[c]->visit(passes.seconds);
         visits += MPI_Wtime() - before;

@@ -206,7 +206,7 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   const int largest = comm::all_reduce(world, takes_part ? group.size() : 1, comm::Reduce::max);
   if (largest < 2) return;
   status(fmt::format("calibrating: rounds of messages {} nodes", level.name));
-  near.wait(most_seconds_apart);
+  near.wait();
   measured.push_back(
       {&level, largest,
        small_exchanges(world, group, takes_part, level, largest, sizes.smallest, share_of_small * sizes.seconds)});
@@ -216,7 +216,7 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   const auto all = sizes_between(sizes, largest);
   for (const std::int64_t bytes : all) {
     status(fmt::format("calibrating: messages of {} bytes {} nodes", bytes, level.name));
-    near.wait(most_seconds_apart);
+    near.wait();
     const double budget = sizes.seconds / static_cast<double>(all.size()), begin = MPI_Wtime();
     if (bytes <= sizes.largest) {
       const auto seconds = exchanges.seconds(bytes, bytes * largest, 0.9 * budget);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "workloads/measure/near_cores.hpp"
@@ -20,38 +19,45 @@ struct ToldBarriers {
 
 TEST(NearCores, WaitUntilBarriersAreAsShortAsBefore) {
   const comm::Communicator comm(MPI_COMM_WORLD);
-  ToldBarriers told{{1e-6, 3e-6, 2e-6, 1.2e-6, 0.9e-6}};
-  NearCores near(comm, [&] { return told.next(); });
+  ToldBarriers told{{3e-6, 1e-6, 3e-6, 2e-6, 1.2e-6, 0.9e-6}};
+  NearCores near(comm, 600.0, [&] { return told.next(); });
   const bool several = comm.size() > 1;
-  EXPECT_EQ(near.wait(60.0), several ? 1e-6 : 0.0);
-  std::this_thread::sleep_for(std::chrono::seconds(1));  // so long it may wait in all
-  EXPECT_EQ(near.wait(60.0), several ? 1.2e-6 : 0.0);
-  EXPECT_EQ(told.given, several ? 4u : 0u);
-  EXPECT_EQ(near.wait(60.0), several ? 0.9e-6 : 0.0);
+  EXPECT_EQ(near.wait(), several ? 3e-6 : 0.0);
+  EXPECT_EQ(near.wait(), several ? 1e-6 : 0.0);
+  EXPECT_EQ(near.wait(), several ? 1.2e-6 : 0.0);
+  EXPECT_EQ(told.given, several ? 5u : 0u);
+  EXPECT_EQ(near.wait(), several ? 0.9e-6 : 0.0);
 }
 
-/// No longer than it is told, than what came before has taken, and not for ranks that take turns on a core.
+/// No longer than they may, and not for ranks that take turns on a core.
 TEST(NearCores, DoNotWaitInVain) {
   const comm::Communicator comm(MPI_COMM_WORLD);
   if (comm.size() == 1) return;
-  ToldBarriers told{{1e-6, 3e-6, 3e-6, 50e-6}};
-  NearCores near(comm, [&] { return told.next(); });
-  near.wait(60.0);
-  EXPECT_EQ(near.wait(0.0), 3e-6);
+  ToldBarriers told{{1e-6, 3e-6, 1e-6, 50e-6}};
+  NearCores never(comm, 0.0, [&] { return told.next(); });
+  never.wait();
+  EXPECT_EQ(never.wait(), 3e-6);
   EXPECT_EQ(told.given, 2u);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_EQ(near.wait(0.0), 3e-6);
-  EXPECT_EQ(near.wait(60.0), 50e-6);
-  EXPECT_EQ(told.given, 4u);
+  NearCores near(comm, 600.0, [&] { return told.next(); });
+  near.wait();
+  EXPECT_EQ(near.wait(), 50e-6);
+}
+
+TEST(NearCores, EndTheirWaitWhenTheAllowanceIsSpent) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  bool first = true;
+  NearCores near(comm, 0.1, [&] { return std::exchange(first, false) ? 1e-6 : 3e-6; });
+  near.wait();
+  EXPECT_EQ(near.wait(), comm.size() > 1 ? 3e-6 : 0.0);
 }
 
 TEST(NearCores, TimeBarriersOfTheNode) {
   const comm::Communicator comm(MPI_COMM_WORLD);
-  NearCores near(comm);
+  NearCores near(comm, 0.0);
   if (comm.size() == 1)
-    EXPECT_EQ(near.wait(0.0), 0.0);
+    EXPECT_EQ(near.wait(), 0.0);
   else
-    EXPECT_GT(near.wait(0.0), 0.0);
+    EXPECT_GT(near.wait(), 0.0);
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ TEST(CalibrationCases, AreTimedWhereMemoryHoldsOneAtATime) {
   const comm::Communicator world(MPI_COMM_WORLD);
   const auto cases = calibration_cases(world.size(), 0x1p18, 1.0 / 64);
   const auto some = std::span(cases).first(4);
-  NearCores near(world);
+  NearCores near(world, 0.0);
   const auto times = case_times(world, some, {.seconds = 0.0, .passes = 2}, 1.0, no_status, near);
   ASSERT_EQ(times.size(), some.size());
   for (const CaseTimes& each : times) {
