@@ -25,9 +25,11 @@ def settings(results, topology):
     campaign's note where the topology has none; none without a topology, so that the peers' planners have their usual ones."""
     if not topology:
         return []
-    memory, kind, links = topology["ddr_mem_bw"] * 1e3, "intra", topology["intra_host_bw"] * 1e3  # bytes/s of bytes/ms
+    memory = topology["ddr_mem_bw"] * 1e3  # bytes/s of bytes/ms
     if noted := re.search(r"links of ([\d.]+) Gbit/s", results.environment.get("campaign", {}).get("note", "")):
         kind, links = "inter", topology["inter_host_bw"] * 1e3 if "inter_host_bw" in topology else float(noted[1]) * 1e9 / 8
+    else:  # hosts of one rank each have no links inside
+        kind, links = "intra", topology["intra_host_bw"] * 1e3
     speeds = {"ddr": memory, kind: links}
     return ["--torchrec", "device=cpu:" + ":".join(f"{name}={speed / 2**30:.4g}" for name, speed in speeds.items()),
             "--hugectr_auto", f"ratio={memory / links:.4g}"]

@@ -31,8 +31,8 @@ class Quality(unittest.TestCase):
 
 
 class Audit(unittest.TestCase):
-    def of_machine(self, note=None):
-        topology = {"ddr_mem_bw": 2**30 / 100, "intra_host_bw": 2**30 / 200}  # bytes/ms: 10 and 5 GiB/s
+    def of_machine(self, note=None, links=None):
+        topology = {"ddr_mem_bw": 2**30 / 100, **(links or {"intra_host_bw": 2**30 / 200})}  # bytes/ms: 10 and 5 GiB/s
         campaign = {"campaign": {"name": "predictions", "command": "", **({"note": note} if note else {})}}
         return audit.settings(results("predictions", [samples.environment(**campaign), *samples.PREDICTIONS[1:3]]), topology)
 
@@ -40,6 +40,8 @@ class Audit(unittest.TestCase):
         self.assertEqual(self.of_machine(), ["--torchrec", "device=cpu:ddr=10:intra=5", "--hugectr_auto", "ratio=2"])
         self.assertEqual(self.of_machine("4 hosts, links of 1 Gbit/s"),
                          ["--torchrec", "device=cpu:ddr=10:inter=0.1164", "--hugectr_auto", "ratio=85.9"])
+        self.assertEqual(self.of_machine("4 hosts of one rank, links of 1 Gbit/s", {"inter_host_bw": 2**30 / 1000}),
+                         ["--torchrec", "device=cpu:ddr=10:inter=1", "--hugectr_auto", "ratio=10"])
 
     def test_a_machine_file_beside_the_results_tells_them(self):
         with tempfile.TemporaryDirectory() as folder:
