@@ -31,7 +31,7 @@ class NcclLog {
   NcclLog(const NcclLog&) = delete;
   NcclLog& operator=(const NcclLog&) = delete;
   ~NcclLog() {
-    unsetenv("NCCL_DEBUG");
+    for (const char* name : {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"}) unsetenv(name);
     std::error_code ignored;
     std::filesystem::remove(path_, ignored);
   }

@@ -64,7 +64,8 @@ std::string why_unusable(const Calibration& measured, const results::VisitCondit
 std::optional<placement::MachineModel> calibrated_now(const comm::Communicator& world, const comm::Affinity& affinity,
                                                       const fs::path& file, const Status& status) {
   if (world.rank() == 0)
-    fmt::print(stderr, "shardmark: calibrating these ranks for predictions, once, in two minutes: {}\n", file.string());
+    fmt::print(stderr, "shardmark: calibrating these ranks for predictions, once, in two to five minutes: {}\n",
+               file.string());
   const CalibrationSettings settings;
   ConditionsWatch watch(world);
   watch.begin();

@@ -245,8 +245,8 @@ class Measurement {
 
   void visit_case(std::size_t c, double seconds) {
     status_(fmt::format("timing {}, round {}{}", job_.name_of(c), rounds_ + 1, what_is_left()));
-    const double before = spent();
     const double barrier = near_.wait();
+    const double before = spent();
     watch_.begin();
     visit(job_, prepared_, c, seconds, cases_[c].timings);
     cases_[c].conditions.push_back(watch_.end());

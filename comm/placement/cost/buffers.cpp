@@ -53,7 +53,7 @@ void Pools::add(Pooling pooling) {
 
 double bytes_of_vectors(const VectorBytes& vectors, const Pools& pools, RowTransfer transfer, const WireTypes& wire) {
   const double owner = vectors.owner + vectors.held, travelling = vectors.packed + owner;
-  double bytes = vectors.behind + vectors.own_partials + travelling + travelling / 16;  // lie_apart()
+  double bytes = vectors.behind + vectors.own_partials + travelling + travelling / parts_of_excess;  // lie_apart()
   if (vectors.behind < vectors.outputs) bytes += vectors.packed;  // their gradients, where outputs lie among them
   if (pools.by_max) bytes += 2 * owner + 2 * vectors.outputs;     // gradients, and those of single ids behind them
   if (pools.divides) bytes += vectors.outputs;                    // divided gradients

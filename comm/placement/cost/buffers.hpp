@@ -72,8 +72,9 @@ struct Pools {
 };
 
 /// Returns whether what other ranks read lies apart from what they write, though this takes `excess` more than `all` of
-/// the vectors that travel: if it is at most a sixteenth.
-constexpr bool lie_apart(std::int64_t excess, std::int64_t all) { return excess * 16 <= all; }
+/// the vectors that travel: if it is at most one part of so many.
+inline constexpr int parts_of_excess = 16;
+constexpr bool lie_apart(std::int64_t excess, std::int64_t all) { return excess * parts_of_excess <= all; }
 
 /// Counts the arrays of vectors, and of their gradients, in both directions.
 double bytes_of_vectors(const VectorBytes& vectors, const Pools& pools, RowTransfer transfer, const WireTypes& wire);
