@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
+
+#include "results/statistics.hpp"
 
 namespace shardmark::results {
 namespace {
@@ -22,6 +25,28 @@ std::optional<double> correlation(std::span<const double> a, std::span<const dou
   }
   if (of_a == 0.0 || of_b == 0.0) return std::nullopt;
   return both / std::sqrt(of_a * of_b);
+}
+
+/// Holds the times of one step.
+struct TimedStep {
+  std::size_t first;  ///< the number of its first case
+  double predicted;
+  std::vector<double> measured;
+};
+
+std::vector<TimedStep> steps_of(std::span<const PredictedTime> times) {
+  std::vector<TimedStep> steps;
+  for (std::size_t t = 0; t < times.size(); ++t) {
+    const auto same = [&](const TimedStep& step) {
+      return !times[t].step.empty() && times[step.first].step == times[t].step && step.predicted == times[t].predicted;
+    };
+    const auto found = std::ranges::find_if(steps, same);
+    if (found == steps.end())
+      steps.push_back({t, times[t].predicted, {times[t].measured}});
+    else
+      found->measured.push_back(times[t].measured);
+  }
+  return steps;
 }
 
 bool is_time(double x) { return std::isfinite(x) && x > 0.0; }
@@ -61,17 +86,19 @@ PredictionQuality prediction_quality(std::span<const PredictedTime> times) {
       !std::ranges::all_of(times, is_time, &PredictedTime::predicted))
     throw std::invalid_argument("predictions are judged by positive times");
   PredictionQuality quality;
-  std::vector<double> predicted, measured;
-  for (const PredictedTime& time : times) {
+  for (const PredictedTime& time : times)
     quality.mean_error += std::abs(time.error()) / static_cast<double>(times.size());
-    predicted.push_back(time.predicted);
-    measured.push_back(time.measured);
+  std::vector<double> predicted, measured;
+  std::pair<double, double> liked{std::numeric_limits<double>::infinity(), 0.0};  // predicted, -measured
+  for (const TimedStep& step : steps_of(times)) {
+    predicted.push_back(step.predicted);
+    measured.push_back(summarize(step.measured).median);
+    if (std::pair(predicted.back(), -measured.back()) >= liked) continue;
+    liked = {predicted.back(), -measured.back()};
+    quality.liked = step.first;
   }
   quality.rank_correlation = rank_correlation(predicted, measured);
-  const auto liked = std::ranges::min_element(
-      times, {}, [](const PredictedTime& time) { return std::pair(time.predicted, -time.measured); });
-  quality.liked = static_cast<std::size_t>(liked - times.begin());
-  quality.regret = liked->measured / std::ranges::min(measured) - 1.0;
+  quality.regret = -liked.second / std::ranges::min(measured) - 1.0;
   return quality;
 }
 

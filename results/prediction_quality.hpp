@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace shardmark::results {
@@ -12,6 +13,7 @@ namespace shardmark::results {
 struct PredictedTime {
   double predicted = 0.0;
   double measured = 0.0;
+  std::string step = {};  ///< names the step that was timed; empty: no other time is of the same
 
   /// Returns (predicted - measured) / measured: negative where it took longer than was predicted.
   double error() const { return (predicted - measured) / measured; }
@@ -20,9 +22,9 @@ struct PredictedTime {
 /// Says how good the predictions of several cases were.
 struct PredictionQuality {
   double mean_error = 0.0;                 ///< MAPE: mean of |error()|, 0.1 for 10 %
-  std::optional<double> rank_correlation;  ///< rank_correlation() of predicted and measured
-  std::size_t liked = 0;                   ///< the case of the least prediction; among equals the slowest of them
-  double regret = 0.0;                     ///< measured time of that case / the least measured - 1
+  std::optional<double> rank_correlation;  ///< rank_correlation() of predicted and measured, by step
+  std::size_t liked = 0;                   ///< a case of the step of least prediction; among equals the slowest of them
+  double regret = 0.0;                     ///< measured time of that step / the least measured - 1
 };
 
 /// This is the error within which a prediction is counted as right where nobody states another.
@@ -36,7 +38,9 @@ double share_within(std::span<const PredictedTime> times, double most_error);
 /// both take as long.
 bool same_order(const PredictedTime& a, const PredictedTime& b);
 
-/// Rates the predictions. Throws std::invalid_argument when there are no times, or one is not positive and finite.
+/// Rates the predictions. Order and regret are those of different steps: where several cases are of the same step, as
+/// where planners found the same plan, with the same prediction, its time is the median of theirs, and no order among
+/// them tells anything. Throws std::invalid_argument when there are no times, or one is not positive and finite.
 PredictionQuality prediction_quality(std::span<const PredictedTime> times);
 
 /// Returns Spearman's rho: the correlation of the ranks, equal values having the mean of theirs. It is -1 to 1; absent

@@ -80,6 +80,12 @@ std::string CaseRecord::option(std::string_view name) const {
   return found == options.end() ? "-" : text_of(*found);
 }
 
+std::string CaseRecord::step() const {
+  const auto digest = details.find(plan_digest_field);
+  if (digest == details.end()) return "";
+  return fmt::format("{} {} {} {} {}", workload, digest->dump(), options.dump(), ranks, threads);
+}
+
 std::int64_t CaseRecord::global_batch() const {
   const auto found = options.find("batch");
   return found != options.end() && found->is_number_integer() ? found->get<std::int64_t>() : 1;

@@ -104,6 +104,9 @@ struct CaseRecord {
   std::string option(std::string_view name) const;
   /// Returns the samples per step over all ranks; 1 where the record does not say.
   std::int64_t global_batch() const;
+  /// Returns what tells the step from others: workload, plan by its digest, options, ranks and threads; empty where the
+  /// record has no digest.
+  std::string step() const;
   /// Returns whether both have the option, with other values.
   bool differs(const CaseRecord& other, std::string_view name) const;
 

@@ -82,7 +82,7 @@ PhaseTable phase_table(const CaseRecord& record, std::string title) {
 std::optional<PredictedTime> predicted_time(const CaseRecord& record) {
   if (!record.predicted_ms || *record.predicted_ms <= 0.0 || record.step_ms.median <= 0.0) return std::nullopt;
   const auto samples = static_cast<double>(record.global_batch());
-  return PredictedTime{*record.predicted_ms / samples, record.step_ms.median / samples};
+  return PredictedTime{*record.predicted_ms / samples, record.step_ms.median / samples, record.step()};
 }
 
 std::vector<Column> limit_columns(const Records& records) {

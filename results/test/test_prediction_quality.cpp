@@ -48,6 +48,20 @@ TEST(PredictionQuality, AmongEqualPredictionsTheSlowestCaseCounts) {
     EXPECT_EQ(prediction_quality(times).regret, 0.25);
 }
 
+/// Three planners found the plan of 3: 5, 4 and 6 are times of one step, 5.
+TEST(PredictionQuality, CasesOfOneStepHaveNoOrderAmongThemselves) {
+  const std::vector<PredictedTime> times{{3, 5, "a"}, {3, 4, "a"}, {4, 5.5, "b"}, {3, 6, "a"}, {9, 9, ""}, {8, 8, ""}};
+  const PredictionQuality quality = prediction_quality(times);
+  EXPECT_EQ(quality.rank_correlation, 1.0);
+  EXPECT_EQ(quality.liked, 0U);
+  EXPECT_EQ(quality.regret, 0.0);
+  EXPECT_NEAR(quality.mean_error, (0.4 + 0.25 + 1.5 / 5.5 + 0.5) / 6, 1e-15);
+  std::vector<PredictedTime> apart = times;
+  for (PredictedTime& time : apart) time.step.clear();
+  EXPECT_LT(prediction_quality(apart).rank_correlation, 1.0);
+  EXPECT_EQ(prediction_quality(apart).regret, 0.5);
+}
+
 TEST(PredictionQuality, OneCaseHasNoRanks) {
   const PredictionQuality quality = prediction_quality(std::vector<PredictedTime>{{3, 4}});
   EXPECT_EQ(quality.mean_error, 0.25);
@@ -58,7 +72,7 @@ TEST(PredictionQuality, OneCaseHasNoRanks) {
 TEST(PredictionQuality, WantsPositiveTimes) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   EXPECT_THROW(prediction_quality({}), std::invalid_argument);
-  for (const PredictedTime bad : {PredictedTime{1, 0}, PredictedTime{0, 1}, PredictedTime{infinite, 1}})
+  for (const PredictedTime& bad : {PredictedTime{1, 0}, PredictedTime{0, 1}, PredictedTime{infinite, 1}})
     EXPECT_THROW(prediction_quality(std::vector{bad}), std::invalid_argument);
 }
 

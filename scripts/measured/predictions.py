@@ -164,7 +164,8 @@ def predictions_table(results):
     text += "\n\n" + markdown_table(
         ["workload", "plans", "fastest, ms", "MAPE", "Spearman", "regret", "liked best", f"best other / `{SEARCH}`",
          f"best seed rule / `{SEARCH}`"], [workload_row(results, name, cases) for name, cases in found.items()])
-    text += ("\n\nRegret: time of the plan that the predictions liked best / the least - 1. Seed rules: " +
+    text += ("\n\nRegret: time of the plan that the predictions liked best / the least - 1. For Spearman and regret, cases of one and the "
+             "same plan count as one, with the median of their times. Seed rules: " +
              ", ".join(f"`{name}`" for name in SEEDS) + ". Least: what the measured speed of memory and links allows for the same bytes.")
     told = {part.name: part.when for part in results.campaign.parts}
     for name, cases in found.items():

@@ -122,7 +122,8 @@ class Auditor {
 
 std::vector<results::PredictedTime> times_of(std::span<const AuditedCase> cases, std::size_t estimator) {
   std::vector<results::PredictedTime> times;
-  for (const AuditedCase& of : cases) times.push_back({of.prices[estimator], of.record->step_ms.median});
+  for (const AuditedCase& of : cases)
+    times.push_back({of.prices[estimator], of.record->step_ms.median, of.record->step()});
   return times;
 }
 

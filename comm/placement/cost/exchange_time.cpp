@@ -49,28 +49,48 @@ double switch_seconds(const RankLayout& layout, const MachineModel& machine, std
   return most / machine.switch_bytes_per_second;
 }
 
-/// Returns the seconds where every rank sends to every other directly.
-double direct_seconds(const RankLayout& layout, const ExchangeCost& message, std::string_view exchange,
-                      std::span<const double> bytes) {
-  const MessagesOfRank messages = messages_of(exchange, layout);
-  std::vector<double> inside(bytes.size()), between(bytes.size()), node_inside(layout.nodes()),
-      node_between(layout.nodes());
-  double all_between = 0.0;
-  for (std::size_t r = 0; r < bytes.size(); ++r) {
-    inside[r] = seconds_in_parts(message.inside, messages.inside_size, bytes[r]);
-    between[r] = layout.nodes() > 1 ? seconds_in_parts(message.between, messages.between_size, bytes[r]) : 0.0;
+/// Holds the seconds of what ranks send: of all together, and of the one that sends or receives most.
+struct Sending {
+  double all = 0.0, most = 0.0;
+};
+
+/// Adds up messages by the seconds that rank r takes for each of its own, to neighbours and to ranks of other nodes.
+Sending sending(const RankLayout& layout, std::span<const double> inside, std::span<const double> between) {
+  std::vector<double> node_inside(layout.nodes()), node_between(layout.nodes());
+  for (std::size_t r = 0; r < inside.size(); ++r) {
     node_inside[layout.node_of(static_cast<int>(r))] += inside[r];
     node_between[layout.node_of(static_cast<int>(r))] += between[r];
-    all_between += between[r];
   }
-  double most = 0.0;
-  for (std::size_t r = 0; r < bytes.size(); ++r) {
+  const double all_between = sum_of(between);
+  Sending seconds;
+  for (std::size_t r = 0; r < inside.size(); ++r) {
     const int node = layout.node_of(static_cast<int>(r)), neighbours = layout.on_node(node) - 1;
     const double sent = inside[r] * neighbours + between[r] * (layout.ranks - 1 - neighbours);
     const double received = node_inside[node] - inside[r] + all_between - node_between[node];
-    most = std::max({most, sent, received});
+    seconds.all += sent;
+    seconds.most = std::max({seconds.most, sent, received});
   }
-  return most;
+  return seconds;
+}
+
+/// Returns the seconds where every rank sends to every other directly: those of the busiest rank as if it alone sent or
+/// received, and what the messages of the others, in the mean, slow its own down.
+double direct_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
+                      std::span<const double> bytes) {
+  const ExchangeCost& message = machine.exchange(exchange);
+  const MessagesOfRank messages = messages_of(exchange, layout);
+  std::vector<double> inside(bytes.size()), alone(bytes.size()), slowed(bytes.size()), none(bytes.size());
+  for (std::size_t r = 0; r < bytes.size(); ++r) {
+    inside[r] = seconds_in_parts(message.inside, messages.inside_size, bytes[r]);
+    if (layout.nodes() == 1) continue;
+    const double between = seconds_in_parts(message.between, messages.between_size, bytes[r]);
+    alone[r] = between * machine.alone_share(messages.between_size * bytes[r]);
+    slowed[r] = between - alone[r];
+  }
+  const Sending own = sending(layout, inside, alone);
+  if (machine.alone_shares.empty()) return own.most;
+  const Sending slowing = sending(layout, none, slowed);
+  return own.most + (slowing.all - slowing.most) / (layout.ranks - 1);
 }
 
 /// Returns the seconds where blocks travel by way of other ranks: every rank carries the mean.
@@ -86,7 +106,7 @@ double seconds_of(const RankLayout& layout, const MachineModel& machine, std::st
                   std::span<const double> bytes) {
   const ExchangeCost& message = machine.exchange(exchange);
   const double links = shape_of(exchange).forwards ? forwarded_seconds(layout, message, exchange, bytes)
-                                                   : direct_seconds(layout, message, exchange, bytes);
+                                                   : direct_seconds(layout, machine, exchange, bytes);
   if (links <= 0.0) return 0.0;
   return latency_seconds(layout, machine, exchange) +
          std::max({links, node_seconds(layout, machine, bytes), switch_seconds(layout, machine, bytes)});
@@ -177,7 +197,8 @@ double link_seconds(const RankLayout& layout, const MachineModel& machine, std::
                     std::span<const double> bytes) {
   if (layout.ranks <= 1) return 0.0;
   const ExchangeCost& message = machine.exchange(exchange);
-  const double inside = message.inside.bytes_per_second(), between = message.between.bytes_per_second();
+  const double inside = message.inside.bytes_per_second(),
+               between = message.between.bytes_per_second() / machine.least_alone_share();
   const double L = std::min(layout.per_node, layout.ranks), far = layout.ranks - L, all = sum_of(bytes);
   double most = 0.0;
   for (const double sent : bytes) {

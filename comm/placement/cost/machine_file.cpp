@@ -151,7 +151,7 @@ Json to_json(const MachineModel& machine) {
   if (!sheet.empty()) json["data_sheet"] = sheet;
   if (machine.adds_few_rows) json["adds_few_rows"] = true;
   for (std::size_t t = 0; t < terms.size(); ++t) json["seconds"][std::string(terms[t].name)] = machine.seconds[t];
-  for (const RowShare& point : machine.row_shares) json["row_shares"].push_back({point.bytes, point.share});
+  for (const SizeShare& point : machine.row_shares) json["row_shares"].push_back({point.bytes, point.share});
   for (const auto& [name, weight] : machine.optimizer_weights) json["optimizer_weights"][name] = weight;
   json["exchanges"] = Json::object();
   for (const auto& [name, exchange] : machine.exchanges) json["exchanges"][name] = exchange_json(exchange);
@@ -159,6 +159,7 @@ Json to_json(const MachineModel& machine) {
   if (machine.all_reduce_by_trees) json["all_reduce"]["by_trees"] = true;
   if (machine.switch_ranks > 0)
     json["switch"] = {{"ranks", machine.switch_ranks}, {"bytes_per_second", machine.switch_bytes_per_second}};
+  for (const SizeShare& point : machine.alone_shares) json["alone_shares"].push_back({point.bytes, point.share});
   add_positive(json, "node_bytes_per_second", machine.node_bytes_per_second);
   Json rates = Json::object();
   add_positive(rates, "stream", machine.stream_bytes_per_second);
@@ -197,6 +198,7 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   read_terms(top.object("seconds"), machine);
   if (top.has("optimizer_weights")) read_weights(top.object("optimizer_weights"), machine);
   read_messages(top, machine);
+  machine.alone_shares = top.shares("alone_shares");
   machine.node_bytes_per_second = top.rate("node_bytes_per_second");
   if (top.has("switch")) read_switch(top.object("switch"), machine);
   if (top.has("auto")) machine.ratios = read_ratios(top.object("auto"));

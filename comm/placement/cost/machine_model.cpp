@@ -2,8 +2,23 @@
 #include "comm/placement/cost/machine_model.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace shardmark::placement {
+namespace {
+
+/// Returns the share at so many bytes: linear between the points, that of the first below and of the last beyond; 1
+/// without points.
+double share_at(std::span<const SizeShare> curve, double bytes) {
+  if (curve.empty()) return 1.0;
+  const auto end = std::ranges::upper_bound(curve, bytes, {}, &SizeShare::bytes);
+  if (end == curve.begin()) return end->share;
+  const SizeShare &low = *(end - 1);
+  if (end == curve.end()) return low.share;
+  return low.share + (bytes - low.bytes) * (end->share - low.share) / (end->bytes - low.bytes);
+}
+
+}  // namespace
 
 double MessageCost::seconds(double bytes) const {
   if (points.empty()) return 0.0;
@@ -27,13 +42,11 @@ const ExchangeCost &MachineModel::exchange(std::string_view wanted) const {
   return free;
 }
 
-double MachineModel::row_share(double row_bytes) const {
-  if (row_shares.empty()) return 1.0;
-  const auto end = std::ranges::upper_bound(row_shares, row_bytes, {}, &RowShare::bytes);
-  if (end == row_shares.begin()) return end->share;
-  const RowShare &low = *(end - 1);
-  if (end == row_shares.end()) return low.share;
-  return low.share + (row_bytes - low.bytes) * (end->share - low.share) / (end->bytes - low.bytes);
+double MachineModel::row_share(double row_bytes) const { return share_at(row_shares, row_bytes); }
+double MachineModel::alone_share(double message_bytes) const { return share_at(alone_shares, message_bytes); }
+
+double MachineModel::least_alone_share() const {
+  return alone_shares.empty() ? 1.0 : std::ranges::min(alone_shares, {}, &SizeShare::share).share;
 }
 
 double MachineModel::optimizer_weight(OptimizerKind kind) const {

@@ -44,12 +44,12 @@ struct ExchangeCost {
   bool operator==(const ExchangeCost&) const = default;
 };
 
-/// Is a point of a curve: the share of a speed that random rows of so many bytes have.
-struct RowShare {
+/// Is a point of a curve: the share of a speed, or of a time, that rows or messages of so many bytes have.
+struct SizeShare {
   double bytes = 0.0;
   double share = 1.0;
 
-  bool operator==(const RowShare&) const = default;
+  bool operator==(const SizeShare&) const = default;
 };
 
 /// Says how fast a machine does what a step needs. It is measured (`shardmark calibrate`) or described
@@ -76,6 +76,10 @@ struct MachineModel {
   TermCounts seconds{};                                          ///< by term
   std::map<std::string, double, std::less<>> optimizer_weights;  ///< of update.optimizer_value; absent ones: 1
   std::map<std::string, ExchangeCost, std::less<>> exchanges;    ///< by name; others are taken to be as mpi_alltoallv
+  /// Holds the share of the time of a message between nodes that it takes where one rank alone sends, by its bytes:
+  /// messages of all ranks at once slow each other down on links that one message after the other would fill. Without
+  /// points they do not.
+  std::vector<SizeShare> alone_shares;
   double node_bytes_per_second = 0.0;  ///< that leave a node at most, of all its ranks; 0: no limit but the messages'
   /// Says how many ranks of a node share a switch (0: all), and what leaves such a group at most for others of the
   /// node.
@@ -96,9 +100,11 @@ struct MachineModel {
 
   /// Holds the share of the speed of update.line and lookup.line that rows of so many bytes have, ascending in both;
   /// without points all have it.
-  std::vector<RowShare> row_shares;
+  std::vector<SizeShare> row_shares;
 
   double row_share(double row_bytes) const;
+  double alone_share(double message_bytes) const;
+  double least_alone_share() const;
 
   /// Returns the cost of exchange `name`; of "bruck" for "bruck:2" where that alone is known, else of mpi_alltoallv.
   const ExchangeCost& exchange(std::string_view name) const;

@@ -129,21 +129,28 @@ class MachineObject {
     }
   }
 
-  /// Reads a curve of [bytes, share] that ascends in bytes and does not fall; empty where the file lacks it.
-  std::vector<RowShare> row_shares(const std::string& key) const {
-    std::vector<RowShare> curve;
+  /// Reads a curve of [bytes, share] that ascends in bytes; empty where the file lacks it.
+  std::vector<SizeShare> shares(const std::string& key) const {
+    std::vector<SizeShare> curve;
     if (!has(key)) return curve;
     if (!at(key).is_array() || at(key).empty()) fail(key, "must be a list of [bytes, share]");
     for (const nlohmann::ordered_json& pair : at(key)) {
       if (!pair.is_array() || pair.size() != 2) fail(key, fmt::format("must hold [bytes, share], not {}", pair.dump()));
-      const RowShare point{number(key, pair[0]), share(key, pair[1])};
+      const SizeShare point{number(key, pair[0]), share(key, pair[1])};
       if (!curve.empty() && point.bytes <= curve.back().bytes)
         fail(key, fmt::format("{} bytes come after {}; they must ascend", point.bytes, curve.back().bytes));
-      if (!curve.empty() && point.share < curve.back().share)
-        fail(key, fmt::format("falls from {} to {} at {} bytes; larger rows are no slower", curve.back().share,
-                              point.share, point.bytes));
       curve.push_back(point);
     }
+    return curve;
+  }
+
+  /// Reads such a curve of rows, which does not fall.
+  std::vector<SizeShare> row_shares(const std::string& key) const {
+    const auto curve = shares(key);
+    for (std::size_t p = 1; p < curve.size(); ++p)
+      if (curve[p].share < curve[p - 1].share)
+        fail(key, fmt::format("falls from {} to {} at {} bytes; larger rows are no slower", curve[p - 1].share,
+                              curve[p].share, curve[p].bytes));
     return curve;
   }
 

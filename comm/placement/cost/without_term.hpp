@@ -22,6 +22,7 @@ void drop_launches(MachineModel& machine);
 void drop_overlaps(MachineModel& machine);
 void drop_row_shares(MachineModel& machine);
 void drop_switch(MachineModel& machine);
+void drop_alone_shares(MachineModel& machine);
 void drop_node_limit(MachineModel& machine);
 void drop_trees(MachineModel& machine);
 void drop_narrow_gradients(MachineModel& machine);
@@ -33,6 +34,7 @@ inline constexpr std::array model_parts{
     ModelPart{"overlaps", "what the software does at the same time", drop_overlaps},
     ModelPart{"row_shares", "the curve of random rows by their size: all run at full speed", drop_row_shares},
     ModelPart{"switch", "links that ranks of a node share", drop_switch},
+    ModelPart{"alone_shares", "that messages between nodes are faster where fewer ranks send", drop_alone_shares},
     ModelPart{"node_limit", "links between nodes that ranks of a node share", drop_node_limit},
     ModelPart{"trees", "all-reduces by trees between nodes", drop_trees},
     ModelPart{"narrow_gradients", "gradients that are summed in fewer than 4 bytes", drop_narrow_gradients},

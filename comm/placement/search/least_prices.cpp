@@ -23,6 +23,13 @@ double least_seconds(const MessageCost& cost) {
   return std::ranges::min_element(cost.points, {}, &MessageCost::Point::seconds)->seconds;
 }
 
+/// Returns the cost of the exchange as if each message between nodes were the only one.
+ExchangeCost least_cost(const StepContext& step, const MachineModel& machine) {
+  ExchangeCost cost = machine.exchange(step.exchange);
+  for (auto& point : cost.between.points) point.seconds *= machine.least_alone_share();
+  return cost;
+}
+
 /// Adds up the messages of a rank, inside its node and between nodes, on the node where they are cheapest.
 template <class Price>
 double of_rank(const StepContext& step, const Price& inside, const Price& between) {
@@ -45,7 +52,7 @@ void add_groups(ExchangePrice& price, const StepContext& step, const MachineMode
                 const FirstMessages& first) {
   const RankLayout layout = step.layout();
   if (layout.nodes() > 1 && layout.ranks % layout.per_node != 0) return;
-  const ExchangeCost& cost = machine.exchange(step.exchange);
+  const ExchangeCost cost = least_cost(step, machine);
   const RankLayout node{layout.on_node(0), layout.per_node}, rail{layout.nodes(), 1};
   const double in_node = node.ranks - 1, on_rail = rail.ranks - 1;
   price.start_in_node = latency_seconds(node, machine, step.exchange) + in_node * first.inside;
@@ -59,7 +66,7 @@ void add_groups(ExchangePrice& price, const StepContext& step, const MachineMode
 ExchangePrice price_from_start(const StepContext& step, const MachineModel& machine) {
   const ExchangeShape& shape = shape_of(step.exchange);
   if (shape.forwards || shape.chooses || step.at_home || step.ranks == 1) return {};
-  const ExchangeCost& cost = machine.exchange(step.exchange);
+  const ExchangeCost cost = least_cost(step, machine);
   const FirstMessages first{least_seconds(cost.inside), least_seconds(cost.between)};
   ExchangePrice price;
   price.start = latency_seconds(step.layout(), machine, step.exchange) + of_rank(step, first.inside, first.between);
@@ -72,7 +79,7 @@ ExchangePrice price_from_start(const StepContext& step, const MachineModel& mach
 ExchangePrice price_per_byte(const StepContext& step, const MachineModel& machine) {
   const ExchangeShape& shape = shape_of(step.exchange);
   if (shape.chooses || step.at_home || step.ranks == 1) return {};
-  const ExchangeCost& cost = machine.exchange(step.exchange);
+  const ExchangeCost cost = least_cost(step, machine);
   const double slope_inside = least_slope(cost.inside, 0.0), slope_between = least_slope(cost.between, 0.0);
   const RankLayout layout = step.layout();
   const MessagesOfRank messages = messages_of(step.exchange, layout);

@@ -36,7 +36,7 @@ StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
       cost_(machine.exchange(step.exchange)) {
   const bool even = layout_.nodes() == 1 || layout_.ranks % layout_.per_node == 0;
   follows_from_busiest_ = sends_directly(step.exchange) && even && machine.switch_ranks == 0 &&
-                          never_falls(cost_.inside) && never_falls(cost_.between);
+                          machine.alone_shares.empty() && never_falls(cost_.inside) && never_falls(cost_.between);
   latency_ = latency_seconds(layout_, machine, step.exchange);
   node_latency_ = latency_seconds({layout_.on_node(0), layout_.per_node}, machine, step.exchange);
   rail_latency_ = latency_seconds({layout_.nodes(), 1}, machine, step.exchange);

@@ -42,7 +42,7 @@ class StepSeconds {
   RankCosts costs(const RankSums& sums) const;
 
   /// Returns whether the time of an exchange follows from its busiest rank and its busiest node: every rank sends to
-  /// every other directly, nodes have equally many ranks, and larger messages never take less time.
+  /// every other directly, whatever others send, nodes have equally many ranks, and larger messages never take less.
   bool follows_from_busiest() const { return follows_from_busiest_; }
   /// Returns, where it does, the seconds of exchange phase w in which no rank's messages take longer than `most` and
   /// the ranks of each node exchange that many bytes with each other rank and along their rails.

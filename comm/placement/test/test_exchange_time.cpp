@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "comm/placement/cost/exchange_time.hpp"
 
 namespace shardmark::placement {
@@ -76,6 +79,31 @@ TEST(ExchangeTime, RanksOfANodeShareItsLink) {
   EXPECT_NEAR(exchange_seconds(layout, machine, "linear", alike(layout, 1e6)), 16e6 / 1e9, 1e-9);
   machine.node_bytes_per_second = 1e12;
   EXPECT_EQ(exchange_seconds(layout, machine, "linear", alike(layout, 1e6)), free);
+}
+
+TEST(ExchangeTime, MessagesBetweenNodesAreFasterTheLessOthersSend) {
+  const RankLayout layout{4, 1};
+  MachineModel machine = cluster();
+  machine.exchanges["mpi_alltoallv"].between = {{{0, 0}, {1000, 12e-6}}};
+  const auto seconds = [&](const std::vector<double>& bytes) {
+    return exchange_seconds(layout, machine, "linear", bytes);
+  };
+  const double full = seconds(alike(layout, 1000)), small = seconds(alike(layout, 10));
+  machine.alone_shares = {{100, 1.0}, {1000, 0.5}};
+  EXPECT_DOUBLE_EQ(seconds(alike(layout, 1000)), full);
+  EXPECT_DOUBLE_EQ(seconds({1000, 0, 0, 0}), full / 2);
+  EXPECT_DOUBLE_EQ(seconds({10, 0, 0, 0}), small);
+  EXPECT_DOUBLE_EQ(exchange_seconds({4, 4}, machine, "linear", std::vector<double>{1000, 0, 0, 0}), 3 * 2e-6);
+  // Two of three others send as much as the busiest: two thirds of what all together are slower.
+  EXPECT_DOUBLE_EQ(seconds({1000, 1000, 1000, 0}), full / 2 + full / 2 * 2 / 3);
+  std::mt19937_64 random(1);
+  for (int draw = 0; draw < 1000; ++draw) {
+    std::vector<double> bytes(4);
+    for (double& each : bytes) each = static_cast<double>(random() % 2000);
+    const double all = seconds(bytes), least = link_seconds(layout, machine, "linear", bytes);
+    EXPECT_LE(all, seconds(alike(layout, std::ranges::max(bytes))) * (1 + 1e-12));
+    EXPECT_GE(all * (1 + 1e-12), least);
+  }
 }
 
 TEST(ExchangeTime, MessagesOfARoundShareItsLatency) {

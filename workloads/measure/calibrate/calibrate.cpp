@@ -40,15 +40,15 @@ double ceiling(const comm::Communicator& world, const MachineRates& rates, std::
 
 /// Returns, of rows of each measured size, the speed of reading them at random as a share of that of the largest. A row
 /// is read at least as fast as smaller ones.
-std::vector<placement::RowShare> row_shares(const comm::Communicator& world, const MachineRates& rates) {
-  std::vector<placement::RowShare> shares;
+std::vector<placement::SizeShare> row_shares(const comm::Communicator& world, const MachineRates& rates) {
+  std::vector<placement::SizeShare> shares;
   for (const Rate& rate : rates.rates) {
     if (rate.name != "gather") continue;
     const double speed = comm::all_reduce(world, rate.bytes_per_second, comm::Reduce::min);
     shares.push_back(
         {static_cast<double>(4 * rate.dim), shares.empty() ? speed : std::max(speed, shares.back().share)});
   }
-  for (placement::RowShare& each : shares) each.share /= shares.back().share;
+  for (placement::SizeShare& each : shares) each.share /= shares.back().share;
   return shares;
 }
 
@@ -108,7 +108,7 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   require_memory(world, static_cast<double>(settings.rates.table_bytes + 3 * settings.rates.array_bytes), "calibrate",
                  "--table, --array");
   status("calibrating: ceilings of memory");
-  NearCores near(world, settings.seconds_apart);
+  NearCores near(world, settings.seconds_apart, barrier_of_near_cores(world));
   near.wait();
   result.rates = machine_rates(world, settings.rates);
   result.latencies = measure_exchanges(world, settings.exchanges, status, machine, near);

@@ -71,6 +71,7 @@ Json latencies_json(std::span<const LevelLatency> latencies) {
 Json fit_json(const Calibration& calibration) {
   Json json{{"seconds", digits(calibration.seconds)}};
   if (!calibration.latencies.empty()) json["latency"] = latencies_json(calibration.latencies);
+  json["exchange_share"] = calibration.fit.exchange_share;
   Json& errors = json["errors"];
   errors["step"] = errors_json(calibration, step_errors(calibration.times, calibration.fit));
   for (std::size_t p = 0; p < phase_count; ++p)

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "comm/agree.hpp"
@@ -27,7 +28,9 @@ namespace {
 
 constexpr std::int64_t most_memory = std::int64_t{1} << 28;  // of each of the two buffers of a rank
 constexpr int least_rounds_of_size = 5, most_rounds_of_size = 60, most_rounds_of_small = 400;
-constexpr double share_of_small = 0.1;  // of the time for all sizes
+constexpr double share_of_small = 0.1;      // of the time for all sizes
+constexpr double share_of_exchanges = 0.9;  // of the time for a size, beside all-reduces
+constexpr double least_latencies = 4.0, most_alone_share = 0.9;
 constexpr std::int64_t least_largest = 1 << 17;
 constexpr double most_budgets = 4.0;
 
@@ -62,13 +65,18 @@ class GroupTimes {
   }
 
   /// Adds the exchange with so many of the next ranks, unless no group can use it.
-  void add_exchange(const comm::NamedExchange& named, int partners) {
+  void add_exchange(const comm::NamedExchange& named, int partners) { add_exchange(named, partners, group_.size()); }
+
+  /// Adds the exchange of all ranks in which the first alone sends.
+  void add_lone_sender(const comm::NamedExchange& named) { add_exchange(named, group_.size() - 1, 1); }
+
+  void add_exchange(const comm::NamedExchange& named, int partners, int senders) {
     const bool here = takes_part_ && named.unusable(group_).empty();
     if (!comm::all_reduce(world_, here ? 1 : 0, comm::Reduce::max)) return;
     std::shared_ptr<comm::Exchange> exchange = here ? named.make(group_) : nullptr;
-    actions_.push_back({named.name(), [this, exchange, partners](std::int64_t bytes) {
+    actions_.push_back({named.name(), [this, exchange, partners, senders](std::int64_t bytes) {
                           if (exchange)
-                            exchange->run(route(bytes, partners), send_.data(), receive_.data() + place_, 1);
+                            exchange->run(route(bytes, partners, senders), send_.data(), receive_.data() + place_, 1);
                         }});
   }
 
@@ -128,26 +136,27 @@ class GroupTimes {
     return comm::all_reduce(world_, MPI_Wtime() - begin, comm::Reduce::max);
   }
 
-  /// Returns the route to and from so many of the next ranks, always the same, so that an exchange finds what it knows
-  /// of it. What a rank sends itself is no message.
-  const comm::Route& route(std::int64_t bytes, int partners) {
-    auto found = routes_.find({bytes, partners});
+  /// Returns the route to and from so many of the next ranks, where the first ranks alone send, always the same, so
+  /// that an exchange finds what it knows of it. What a rank sends itself is no message.
+  const comm::Route& route(std::int64_t bytes, int partners, int senders) {
+    auto found = routes_.find({bytes, partners, senders});
     if (found != routes_.end()) return found->second;
     std::vector<std::int64_t> sent(static_cast<std::size_t>(group_.size())), received(sent.size());
     for (int distance = 1; distance <= std::min(partners, group_.size() - 1); ++distance) {
-      sent[comm::rank_after(group_, distance)] = bytes;
-      received[comm::rank_before(group_, distance)] = bytes;
+      const int from = comm::rank_before(group_, distance);
+      sent[comm::rank_after(group_, distance)] = group_.rank() < senders ? bytes : 0;
+      received[from] = from < senders ? bytes : 0;
     }
-    return routes_.try_emplace({bytes, partners}, sent, received, bytes * group_.size()).first->second;
+    return routes_.try_emplace({bytes, partners, senders}, sent, received, bytes * group_.size()).first->second;
   }
 
   const comm::Communicator& world_;
   const comm::Communicator& group_;
   bool takes_part_;
   std::vector<Action> actions_;
-  std::map<std::pair<std::int64_t, int>, comm::Route> routes_;  ///< by bytes and partners
-  DeviceArray<std::byte> send_, receive_;                       ///< as those of steps, in huge pages
-  std::int64_t place_ = 0;                                      ///< in receive_
+  std::map<std::tuple<std::int64_t, int, int>, comm::Route> routes_;  ///< by bytes, partners and senders
+  DeviceArray<std::byte> send_, receive_;                             ///< as those of steps, in huge pages
+  std::int64_t place_ = 0;                                            ///< in receive_
 };
 
 std::vector<std::int64_t> sizes_between(const ExchangeSizes& sizes, int ranks) {
@@ -210,31 +219,58 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   measured.push_back(
       {&level, largest,
        small_exchanges(world, group, takes_part, level, largest, sizes.smallest, share_of_small * sizes.seconds)});
+  const auto all = sizes_between(sizes, largest);
+  const double budget = sizes.seconds / static_cast<double>(all.size());
+  // On slow links larger messages are left out: they take what the last slope says.
+  const auto each_size = [&](const char* what, double share, const auto& measure) {
+    for (const std::int64_t bytes : all) {
+      status(fmt::format("calibrating: {} of {} bytes {} nodes", what, bytes, level.name));
+      near.wait();
+      const double begin = MPI_Wtime();
+      measure(bytes);
+      if (bytes > least_largest &&
+          comm::all_reduce(world, MPI_Wtime() - begin, comm::Reduce::max) > most_budgets * share * budget)
+        break;
+    }
+  };
   GroupTimes exchanges(world, group, takes_part), sums(world, group, takes_part);
   exchanges.add_exchanges();
+  const auto names = exchanges.names();
+  if (!level.within()) exchanges.add_lone_sender(comm::exchange_named(placement::library_exchange));
+  each_size("messages", share_of_exchanges, [&](std::int64_t bytes) {
+    if (bytes > sizes.largest) return;
+    const auto seconds = exchanges.seconds(bytes, bytes * largest, share_of_exchanges * budget);
+    for (std::size_t e = 0; e < names.size(); ++e)
+      (machine.exchanges[names[e]].*level.exchange)
+          .points.push_back(one_message(names[e], level, largest, static_cast<double>(bytes), seconds[e]));
+    if (level.within()) return;
+    const auto library = std::ranges::find(names, placement::library_exchange) - names.begin();
+    machine.alone_shares.push_back({static_cast<double>(bytes), std::min(1.0, seconds.back() / seconds[library])});
+  });
   sums.add_all_reduce();
-  const auto all = sizes_between(sizes, largest);
-  for (const std::int64_t bytes : all) {
-    status(fmt::format("calibrating: messages of {} bytes {} nodes", bytes, level.name));
-    near.wait();
-    const double budget = sizes.seconds / static_cast<double>(all.size()), begin = MPI_Wtime();
-    if (bytes <= sizes.largest) {
-      const auto seconds = exchanges.seconds(bytes, bytes * largest, 0.9 * budget);
-      std::size_t at = 0;
-      for (const std::string& name : exchanges.names())
-        (machine.exchanges[name].*level.exchange)
-            .points.push_back(one_message(name, level, largest, static_cast<double>(bytes), seconds[at++]));
-    }
+  each_size("sums", 1.0, [&](std::int64_t bytes) {
     placement::MessageCost& steps = machine.*level.all_reduce;
-    steps.points.push_back(one_step(largest, static_cast<double>(bytes),
-                                    sums.seconds(bytes, bytes * largest, 0.1 * budget).front(), steps));
-    // On slow links: beyond, messages take what the last slope says.
-    if (bytes > least_largest &&
-        comm::all_reduce(world, MPI_Wtime() - begin, comm::Reduce::max) > most_budgets * budget)
-      break;
-  }
+    const auto seconds = sums.seconds(bytes, bytes * largest, (1.0 - share_of_exchanges) * budget);
+    steps.points.push_back(one_step(largest, static_cast<double>(bytes), seconds.front(), steps));
+  });
   for (auto& [name, cost] : machine.exchanges) make_monotonic(cost.*level.exchange);
   make_monotonic(machine.*level.all_reduce);
+}
+
+/// Keeps the shares of messages whose bytes take longer than their latency, as all of them do in what is sent by a rank
+/// alone; none where links are as fast for all ranks at once.
+void keep_shares_of_bytes(placement::MachineModel& machine) {
+  auto& shares = machine.alone_shares;
+  const placement::MessageCost& message = machine.exchange(placement::library_exchange).between;
+  for (placement::SizeShare& each : shares)
+    if (message.seconds(each.bytes) < least_latencies * message.seconds(0.0)) each.share = 1.0;
+  for (std::size_t s = 1; s < shares.size(); ++s) {  // alone too, more bytes take no less
+    const double smaller = shares[s - 1].share * message.seconds(shares[s - 1].bytes);
+    shares[s].share = std::max(shares[s].share, smaller / message.seconds(shares[s].bytes));
+  }
+  if (machine.least_alone_share() > most_alone_share) shares.clear();
+  const auto first = std::ranges::find_if(shares, [](const placement::SizeShare& each) { return each.share < 1.0; });
+  if (first - shares.begin() > 1) shares.erase(shares.begin(), first - 1);
 }
 
 /// Returns the bytes per second that leave a node when all its ranks send at once, each to those of its number; 0:
@@ -259,6 +295,7 @@ std::vector<LevelLatency> measure_exchanges(const comm::Communicator& comm, cons
   measure_level(comm, node, true, inside_nodes, sizes, status, machine, measured, near);
   const comm::Communicator leaders = split(comm, comm.node_rank() == 0 ? 0 : 1);
   measure_level(comm, leaders, comm.node_rank() == 0, between_nodes, sizes, status, machine, measured, near);
+  keep_shares_of_bytes(machine);
   machine.node_bytes_per_second = node_rate(comm, sizes.largest);
   auto latencies = comm::agree(comm, [&] { return fit_latencies(measured); });
   share_latencies(latencies, machine);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -19,6 +20,8 @@ constexpr double least_share = 0.05;      // of a step, below which errors of a 
 constexpr double least_predicted = 0.25;  // of what was measured, in scales
 constexpr double least_difference = 1.0;  // of counts of two cases; less is rounding
 constexpr std::array cache_shares{0.0625, 0.125, 0.25, 0.5, 1.0, 2.0};
+constexpr std::array exchange_shares{0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.35, 1.5};
+constexpr double least_gain = 0.05;  // of the squares, by other times of exchanges than those measured
 
 /// Holds what a case does, whatever time that takes.
 struct KnownCase {
@@ -226,6 +229,14 @@ class Fit {
   TermFit fit_;
 };
 
+void scale_exchanges(placement::MachineModel& machine, double share) {
+  for (placement::ExchangeCost& cost : std::views::values(machine.exchanges)) {
+    for (double* seconds : {&cost.call, &cost.inside_round, &cost.between_round}) *seconds *= share;
+    for (placement::MessageCost* message : {&cost.inside, &cost.between})
+      for (auto& point : message->points) point.seconds *= share;
+  }
+}
+
 FitErrors errors_of(std::span<const CaseTimes> times, const auto& measured, const auto& predicted) {
   FitErrors errors;
   std::size_t counted = 0;
@@ -253,16 +264,22 @@ TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTi
   }
   TermFit best;
   placement::MachineModel best_machine = machine;
-  double least = std::numeric_limits<double>::infinity();
-  for (const double share : cache_shares) {
+  double least = std::numeric_limits<double>::infinity(), cache_share = 1.0;
+  const auto try_shares = [&](double of_cache, double of_exchanges) {
     placement::MachineModel tried = machine;
-    tried.cache_per_rank *= share;
+    tried.cache_per_rank *= of_cache;
+    scale_exchanges(tried, of_exchanges);
     const Fit fit(cases, times, ranks_per_node, statistics, tried);
-    if (fit.squares() >= least) continue;
+    if (fit.squares() >= least) return;
     least = fit.squares();
     best = fit.fit();
+    best.exchange_share = of_exchanges;
+    cache_share = of_cache;
     best_machine = std::move(tried);
-  }
+  };
+  for (const double share : cache_shares) try_shares(share, 1.0);
+  least *= 1.0 - least_gain;
+  for (const double share : exchange_shares) try_shares(cache_share, share);
   machine = std::move(best_machine);
   return best;
 }

@@ -67,6 +67,8 @@ TEST(MachineFile, RefusesWhatIsMissingOrAbsurd) {
       {"/bytes_per_second/gather", 0.0, "bytes_per_second.gather", "above 0"},
       {"/software", {{"name", "x"}, {"date", "2026-11"}}, "software.gradient_bytes", "missing"},
       {"/row_shares", {{64, 0.5}, {128, 0.4}}, "row_shares", "falls from 0.5 to 0.4 at 128 bytes"},
+      {"/alone_shares", {{64, 0.5}, {128, 1.5}}, "alone_shares", "share above 0 and at most 1"},
+      {"/alone_shares", {{64, 0.5}, {64, 0.4}}, "alone_shares", "ascend"},
       {"/switch", {{"ranks", 0}, {"bytes_per_second", 1e9}}, "switch.ranks", "whole"},
       {"/format", hardware_format, "software", "HARDWARE+SOFTWARE"},
       {"/format", software_format, "flops", "HARDWARE+SOFTWARE"},

@@ -50,10 +50,31 @@ TEST(FitTerms, ExplainsTimesThatFollowTheModel) {
     placement::MachineModel machine = placement::described_cluster();
     machine.cache_per_rank = some_machine().cache_per_rank;
     const TermFit fit = fit_terms(cases, times, ranks, machine);
+    EXPECT_EQ(fit.exchange_share, 1.0);
     EXPECT_LT(step_errors(times, fit).largest, 0.01) << cases[step_errors(times, fit).worst].name;
     for (std::size_t p = 0; p < phase_count; ++p)
       EXPECT_LT(phase_errors(times, fit, p).largest, 0.02)
           << phase_names[p] << " of " << cases[phase_errors(times, fit, p).worst].name;
+  }
+}
+
+/// Whether exchanges take 0.8 or 1.2 times as long in steps as by themselves.
+TEST(FitTerms, FindsHowLongExchangesTakeInSteps) {
+  const auto cases = calibration_cases(3);
+  const placement::MachineModel known = some_machine();
+  for (const double share : {0.8, 1.2}) {
+    placement::MachineModel in_steps = known, machine = placement::described_cluster();
+    for (auto& [name, cost] : in_steps.exchanges)
+      for (auto* message : {&cost.inside, &cost.between})
+        for (auto& point : message->points) point.seconds *= share;
+    const auto times = times_on(in_steps, cases, 1);
+    machine.cache_per_rank = known.cache_per_rank;
+    const TermFit fit = fit_terms(cases, times, 1, machine);
+    EXPECT_EQ(fit.exchange_share, share);
+    EXPECT_LT(step_errors(times, fit).largest, 0.01) << cases[step_errors(times, fit).worst].name;
+    EXPECT_NEAR(machine.exchange("mpi_alltoallv").between.seconds(1e5) /
+                    in_steps.exchange("mpi_alltoallv").between.seconds(1e5),
+                1.0, 1e-9);
   }
 }
 
@@ -135,7 +156,7 @@ TEST(CalibrationCases, AreTimedWhereMemoryHoldsOneAtATime) {
   const comm::Communicator world(MPI_COMM_WORLD);
   const auto cases = calibration_cases(world.size(), 0x1p18, 1.0 / 64);
   const auto some = std::span(cases).first(4);
-  NearCores near(world, 0.0);
+  NearCores near(world, 0.0, 0.0);
   const auto times = case_times(world, some, {.seconds = 0.0, .passes = 2}, 1.0, no_status, near);
   ASSERT_EQ(times.size(), some.size());
   for (const CaseTimes& each : times) {
@@ -155,7 +176,7 @@ TEST(Calibration, OfTheseRanksKnowsAllThatPredictionsNeed) {
   EXPECT_TRUE(measured.machine.measured);
   EXPECT_GT(measured.machine.gather_bytes_per_second, 0.0);
   ASSERT_EQ(measured.machine.row_shares.size(), 3);  // rows of 64, 256 and 512 bytes
-  EXPECT_TRUE(std::ranges::is_sorted(measured.machine.row_shares, {}, &placement::RowShare::share));
+  EXPECT_TRUE(std::ranges::is_sorted(measured.machine.row_shares, {}, &placement::SizeShare::share));
   EXPECT_EQ(measured.machine.row_shares.back().share, 1.0);
   EXPECT_EQ(measured.machine.adds_few_rows, host_reaches_arrays);
   for (const placement::StepPrediction& step : measured.fit.predictions) EXPECT_TRUE(std::isfinite(step.seconds));
