@@ -79,18 +79,23 @@ double direct_seconds(const RankLayout& layout, const MachineModel& machine, std
                       std::span<const double> bytes) {
   const ExchangeCost& message = machine.exchange(exchange);
   const MessagesOfRank messages = messages_of(exchange, layout);
-  std::vector<double> inside(bytes.size()), alone(bytes.size()), slowed(bytes.size()), none(bytes.size());
+  std::vector<double> inside(bytes.size()), between(bytes.size()), slowed_inside(bytes.size()),
+      slowed_between(bytes.size());
   for (std::size_t r = 0; r < bytes.size(); ++r) {
-    inside[r] = seconds_in_parts(message.inside, messages.inside_size, bytes[r]);
-    if (layout.nodes() == 1) continue;
-    const double between = seconds_in_parts(message.between, messages.between_size, bytes[r]);
-    alone[r] = between * machine.alone_share(messages.between_size * bytes[r]);
-    slowed[r] = between - alone[r];
+    const auto set = [&](double seconds, double share, double& alone, double& slowed) {
+      alone = seconds * share;
+      slowed = seconds - alone;
+    };
+    set(seconds_in_parts(message.inside, messages.inside_size, bytes[r]),
+        share_at(machine.alone.inside, messages.inside_size * bytes[r]), inside[r], slowed_inside[r]);
+    if (layout.nodes() > 1)
+      set(seconds_in_parts(message.between, messages.between_size, bytes[r]),
+          share_at(machine.alone.between, messages.between_size * bytes[r]), between[r], slowed_between[r]);
   }
-  const Sending own = sending(layout, inside, alone);
-  if (machine.alone_shares.empty()) return own.most;
-  const Sending slowing = sending(layout, none, slowed);
-  return own.most + (slowing.all - slowing.most) / (layout.ranks - 1);
+  const Sending alone = sending(layout, inside, between);
+  if (!machine.alone.of_messages()) return alone.most;
+  const Sending slowed = sending(layout, slowed_inside, slowed_between);
+  return alone.most + (slowed.all - slowed.most) / (layout.ranks - 1);
 }
 
 /// Returns the seconds where blocks travel by way of other ranks: every rank carries the mean.
@@ -197,8 +202,8 @@ double link_seconds(const RankLayout& layout, const MachineModel& machine, std::
                     std::span<const double> bytes) {
   if (layout.ranks <= 1) return 0.0;
   const ExchangeCost& message = machine.exchange(exchange);
-  const double inside = message.inside.bytes_per_second(),
-               between = message.between.bytes_per_second() / machine.least_alone_share();
+  const double inside = message.inside.bytes_per_second() / least_share(machine.alone.inside),
+               between = message.between.bytes_per_second() / least_share(machine.alone.between);
   const double L = std::min(layout.per_node, layout.ranks), far = layout.ranks - L, all = sum_of(bytes);
   double most = 0.0;
   for (const double sent : bytes) {

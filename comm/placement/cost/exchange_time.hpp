@@ -22,12 +22,9 @@ double latency_seconds(const RankLayout& layout, const MachineModel& machine, st
 
 /// Returns the seconds of an exchange in which rank r sends bytes[r] to each other rank. They are the latency and
 /// those of the rank whose messages, sent or received, take longest, or what the node takes that sends or receives
-/// most, whose ranks share node_bytes_per_second, or the ranks that share a switch. Where messages between nodes slow
-/// each other down (MachineModel::alone_shares), the busiest rank's take
-///   alone + (full - alone) x what the other ranks send, in the mean, beside what it does,
-/// full being their time if all ranks sent as much. An exchange in which rank r
-/// receives bytes[r] from each other takes as long. For `auto` they are those of the fastest exchange that the machine
-/// knows.
+/// most, whose ranks share node_bytes_per_second, or the ranks that share a switch. Where messages slow each other
+/// down, the busiest rank's take less the less the others send (AloneShares). An exchange in which rank r receives
+/// bytes[r] from each other takes as long. For `auto` they are those of the fastest exchange that the machine knows.
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                         std::span<const double> bytes);
 

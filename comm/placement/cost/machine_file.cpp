@@ -69,6 +69,25 @@ void read_weights(const MachineObject& weights, MachineModel& machine) {
   }
 }
 
+Json alone_json(const AloneShares& alone) {
+  Json json = Json::object();
+  for (const SizeShare& point : alone.inside) json["inside"].push_back({point.bytes, point.share});
+  for (const SizeShare& point : alone.between) json["between"].push_back({point.bytes, point.share});
+  for (std::size_t p = 0; p < phase_count; ++p)
+    if (alone.phases[p] < 1.0) json[std::string(phase_names[p])] = alone.phases[p];
+  return json;
+}
+
+AloneShares alone_of(const MachineObject& object) {
+  std::vector<std::string_view> keys{"inside", "between"};
+  keys.insert(keys.end(), phase_names.begin(), phase_names.end());
+  object.require_keys(keys);
+  AloneShares alone{object.shares("inside"), object.shares("between")};
+  for (std::size_t p = 0; p < phase_count; ++p)
+    if (const std::string key(phase_names[p]); object.has(key)) alone.phases[p] = object.share(key);
+  return alone;
+}
+
 ExchangeCost exchange_of(const MachineObject& object) {
   return {object.points("inside"), object.points("between"), object.seconds("call"), object.seconds("inside_round"),
           object.seconds("between_round")};
@@ -159,7 +178,7 @@ Json to_json(const MachineModel& machine) {
   if (machine.all_reduce_by_trees) json["all_reduce"]["by_trees"] = true;
   if (machine.switch_ranks > 0)
     json["switch"] = {{"ranks", machine.switch_ranks}, {"bytes_per_second", machine.switch_bytes_per_second}};
-  for (const SizeShare& point : machine.alone_shares) json["alone_shares"].push_back({point.bytes, point.share});
+  if (machine.alone != AloneShares{}) json["alone"] = alone_json(machine.alone);
   add_positive(json, "node_bytes_per_second", machine.node_bytes_per_second);
   Json rates = Json::object();
   add_positive(rates, "stream", machine.stream_bytes_per_second);
@@ -198,7 +217,7 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   read_terms(top.object("seconds"), machine);
   if (top.has("optimizer_weights")) read_weights(top.object("optimizer_weights"), machine);
   read_messages(top, machine);
-  machine.alone_shares = top.shares("alone_shares");
+  if (top.has("alone")) machine.alone = alone_of(top.object("alone"));
   machine.node_bytes_per_second = top.rate("node_bytes_per_second");
   if (top.has("switch")) read_switch(top.object("switch"), machine);
   if (top.has("auto")) machine.ratios = read_ratios(top.object("auto"));

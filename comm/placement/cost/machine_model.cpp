@@ -5,21 +5,6 @@
 #include <span>
 
 namespace shardmark::placement {
-namespace {
-
-/// Returns the share at so many bytes: linear between the points, that of the first below and of the last beyond; 1
-/// without points.
-double share_at(std::span<const SizeShare> curve, double bytes) {
-  if (curve.empty()) return 1.0;
-  const auto end = std::ranges::upper_bound(curve, bytes, {}, &SizeShare::bytes);
-  if (end == curve.begin()) return end->share;
-  const SizeShare &low = *(end - 1);
-  if (end == curve.end()) return low.share;
-  return low.share + (bytes - low.bytes) * (end->share - low.share) / (end->bytes - low.bytes);
-}
-
-}  // namespace
-
 double MessageCost::seconds(double bytes) const {
   if (points.empty()) return 0.0;
   if (points.size() == 1 || bytes <= points.front().bytes) return points.front().seconds;
@@ -42,12 +27,20 @@ const ExchangeCost &MachineModel::exchange(std::string_view wanted) const {
   return free;
 }
 
-double MachineModel::row_share(double row_bytes) const { return share_at(row_shares, row_bytes); }
-double MachineModel::alone_share(double message_bytes) const { return share_at(alone_shares, message_bytes); }
-
-double MachineModel::least_alone_share() const {
-  return alone_shares.empty() ? 1.0 : std::ranges::min(alone_shares, {}, &SizeShare::share).share;
+double share_at(std::span<const SizeShare> curve, double bytes) {
+  if (curve.empty()) return 1.0;
+  const auto end = std::ranges::upper_bound(curve, bytes, {}, &SizeShare::bytes);
+  if (end == curve.begin()) return end->share;
+  const SizeShare &low = *(end - 1);
+  if (end == curve.end()) return low.share;
+  return low.share + (bytes - low.bytes) * (end->share - low.share) / (end->bytes - low.bytes);
 }
+
+double least_share(std::span<const SizeShare> curve) {
+  return curve.empty() ? 1.0 : std::ranges::min(curve, {}, &SizeShare::share).share;
+}
+
+double MachineModel::row_share(double row_bytes) const { return share_at(row_shares, row_bytes); }
 
 double MachineModel::optimizer_weight(OptimizerKind kind) const {
   const auto found = optimizer_weights.find(name_of(kind));

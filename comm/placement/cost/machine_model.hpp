@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +55,30 @@ struct SizeShare {
   bool operator==(const SizeShare&) const = default;
 };
 
+/// Returns the share at so many bytes: linear between the points, that of the first below and of the last beyond; 1
+/// without points.
+double share_at(std::span<const SizeShare> curve, double bytes);
+double least_share(std::span<const SizeShare> curve);
+
+/// Says what is faster where other ranks have less to do, as ranks share links, memory and caches: holds the share of a
+/// time that remains where one rank works alone. The busiest rank, to which the others do the share x in the mean,
+/// takes
+///   time x (alone + (1 - alone) x).
+/// 1 where ranks do not slow each other down.
+struct AloneShares {
+  std::vector<SizeShare> inside, between;                ///< of a message inside a node and between nodes, by its bytes
+  std::array<double, phase_count> phases = all_alike();  ///< of what ranks of a node compute
+
+  static constexpr std::array<double, phase_count> all_alike() {
+    std::array<double, phase_count> ones{};
+    ones.fill(1.0);
+    return ones;
+  }
+  bool of_messages() const { return !inside.empty() || !between.empty(); }
+
+  bool operator==(const AloneShares&) const = default;
+};
+
 /// Says how fast a machine does what a step needs. It is measured (`shardmark calibrate`) or described
 /// (comm/placement/machines/). machine_file.hpp is its JSON.
 struct MachineModel {
@@ -76,10 +103,7 @@ struct MachineModel {
   TermCounts seconds{};                                          ///< by term
   std::map<std::string, double, std::less<>> optimizer_weights;  ///< of update.optimizer_value; absent ones: 1
   std::map<std::string, ExchangeCost, std::less<>> exchanges;    ///< by name; others are taken to be as mpi_alltoallv
-  /// Holds the share of the time of a message between nodes that it takes where one rank alone sends, by its bytes:
-  /// messages of all ranks at once slow each other down on links that one message after the other would fill. Without
-  /// points they do not.
-  std::vector<SizeShare> alone_shares;
+  AloneShares alone;
   double node_bytes_per_second = 0.0;  ///< that leave a node at most, of all its ranks; 0: no limit but the messages'
   /// Says how many ranks of a node share a switch (0: all), and what leaves such a group at most for others of the
   /// node.
@@ -103,8 +127,6 @@ struct MachineModel {
   std::vector<SizeShare> row_shares;
 
   double row_share(double row_bytes) const;
-  double alone_share(double message_bytes) const;
-  double least_alone_share() const;
 
   /// Returns the cost of exchange `name`; of "bruck" for "bruck:2" where that alone is known, else of mpi_alltoallv.
   const ExchangeCost& exchange(std::string_view name) const;

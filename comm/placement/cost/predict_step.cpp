@@ -51,15 +51,18 @@ class Prediction {
  private:
   void compute() {
     const auto ranks = static_cast<double>(work_.ranks.size());
+    TermCounts all{};
+    std::array<TermCounts, phase_count> of_slowest{};
     for (std::size_t r = 0; r < work_.ranks.size(); ++r) {
       const TermCounts counts = finished_counts(step_, work_.ranks[r]);
       auto seconds = compute_seconds(machine_, counts);
       seconds[index_of(Phase::dense)] = dense_seconds(step_, machine_);
+      for (std::size_t t = 0; t < terms.size(); ++t) all[t] += counts[t];
       for (std::size_t p = 0; p < phase_count; ++p) {
         PhasePrediction& phase = result_.phases[p];
-        if (seconds[p] > phase.seconds) {
+        if (r == 0 || seconds[p] > phase.seconds) {
           phase.slowest_rank = static_cast<int>(r);
-          keep_terms(p, counts);
+          of_slowest[p] = counts;
         }
         phase.seconds = std::max(phase.seconds, seconds[p]);
         phase.mean += seconds[p] / ranks;
@@ -68,11 +71,15 @@ class Prediction {
       result_.computing.push_back(seconds);
       result_.memory.push_back(work_.ranks[r].memory);
     }
-  }
-
-  void keep_terms(std::size_t phase, const TermCounts& counts) {
-    for (std::size_t t = 0; t < terms.size(); ++t)
-      if (index_of(terms[t].phase) == phase) result_.terms[t] = counts[t] * machine_.seconds[t];
+    for (std::size_t p = 0; p < phase_count; ++p) {
+      PhasePrediction& phase = result_.phases[p];
+      phase.seconds = beside_others(machine_.alone.phases[p], layout_, phase.seconds, ranks * phase.mean);
+    }
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+      const std::size_t p = index_of(terms[t].phase);
+      result_.counts[t] = beside_others(machine_.alone.phases[p], layout_, of_slowest[p][t], all[t]);
+      result_.terms[t] = result_.counts[t] * machine_.seconds[t];
+    }
   }
 
   void add_exchange(Phase phase, double seconds) {

@@ -142,13 +142,25 @@ struct StepPrediction {
   std::array<PhasePrediction, phase_count> phases{};
   StepPath path;                 ///< of the slowest ranks
   double seconds = 0.0;          ///< of the path; less than the sum of the phases where groups or software overlap
-  TermCounts terms{};            ///< seconds by term, each of the slowest rank of its phase
+  TermCounts counts{};           ///< by term, of the slowest rank of its phase, beside_others()
+  TermCounts terms{};            ///< seconds of these
   std::vector<double> memory;    ///< bytes, by rank
   std::vector<double> sent;      ///< bytes that leave each rank in a step
   std::vector<double> received;  ///< bytes that come to each rank
   std::vector<std::array<double, phase_count>> computing;  ///< seconds, by rank and phase
   std::vector<double> rank_seconds;                        ///< by rank, of what it computes
 };
+
+/// Returns what the busiest rank takes of a phase, of which it would take `most` if all had as much to do, as all
+/// together take `all`;
+/// alone: the share of a rank that works alone on its node. Among several ranks of a node no share is less than that of
+/// a rank of what they can do together.
+constexpr double beside_others(double alone, const RankLayout& layout, double most, double all) {
+  const int neighbours = std::min(layout.per_node, layout.ranks);
+  if (neighbours <= 1) return most;
+  const double share = std::max(alone, 1.0 / neighbours);
+  return share * most + (1.0 - share) * (all - most) / (layout.ranks - 1);
+}
 
 /// Predicts the step of a sound plan: the critical path of phases that each take the maximum over the ranks.
 StepPrediction predict_step(const StepContext& step, const MachineModel& machine, const Plan& plan);

@@ -22,7 +22,8 @@ void drop_launches(MachineModel& machine);
 void drop_overlaps(MachineModel& machine);
 void drop_row_shares(MachineModel& machine);
 void drop_switch(MachineModel& machine);
-void drop_alone_shares(MachineModel& machine);
+void drop_alone_messages(MachineModel& machine);
+void drop_alone_phases(MachineModel& machine);
 void drop_node_limit(MachineModel& machine);
 void drop_trees(MachineModel& machine);
 void drop_narrow_gradients(MachineModel& machine);
@@ -34,7 +35,8 @@ inline constexpr std::array model_parts{
     ModelPart{"overlaps", "what the software does at the same time", drop_overlaps},
     ModelPart{"row_shares", "the curve of random rows by their size: all run at full speed", drop_row_shares},
     ModelPart{"switch", "links that ranks of a node share", drop_switch},
-    ModelPart{"alone_shares", "that messages between nodes are faster where fewer ranks send", drop_alone_shares},
+    ModelPart{"alone_messages", "messages that are faster the less others send", drop_alone_messages},
+    ModelPart{"alone_phases", "phases that are faster the less other ranks compute", drop_alone_phases},
     ModelPart{"node_limit", "links between nodes that ranks of a node share", drop_node_limit},
     ModelPart{"trees", "all-reduces by trees between nodes", drop_trees},
     ModelPart{"narrow_gradients", "gradients that are summed in fewer than 4 bytes", drop_narrow_gradients},

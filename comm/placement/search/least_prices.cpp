@@ -23,10 +23,11 @@ double least_seconds(const MessageCost& cost) {
   return std::ranges::min_element(cost.points, {}, &MessageCost::Point::seconds)->seconds;
 }
 
-/// Returns the cost of the exchange as if each message between nodes were the only one.
+/// Returns the cost of the exchange as if each message were the only one.
 ExchangeCost least_cost(const StepContext& step, const MachineModel& machine) {
   ExchangeCost cost = machine.exchange(step.exchange);
-  for (auto& point : cost.between.points) point.seconds *= machine.least_alone_share();
+  for (auto& point : cost.inside.points) point.seconds *= least_share(machine.alone.inside);
+  for (auto& point : cost.between.points) point.seconds *= least_share(machine.alone.between);
   return cost;
 }
 

@@ -135,30 +135,32 @@ RankCosts SearchState::most_of_untouched() const {
 }
 
 Score SearchState::evaluate_touched() {
-  RankCosts most = most_of_untouched();
+  RankCosts most = most_of_untouched(), sum = all_;
   double squares = score_.squares;
   for (const Touched& touched : touched_) {
     const auto rank = static_cast<std::size_t>(touched.rank);
     const RankCosts after = costs_with(rank);
     most.raise_to(after);
+    (sum += after) -= costs_[rank];
     squares += after.squares() - costs_[rank].squares();
   }
   add_touched_to(bytes_, 1.0);
-  const Score score{overflow_with(most[RankCosts::memory]), seconds(most, bytes_), squares};
+  const Score score{overflow_with(most[RankCosts::memory]), seconds(most, sum, bytes_), squares};
   add_touched_to(bytes_, -1.0);
   return score;
 }
 
 Score SearchState::evaluate_all() const {
-  RankCosts most;
+  RankCosts most, sum;
   Score score;
   for (std::size_t rank = 0; rank < costs_.size(); ++rank) {
     const RankCosts after = costs_with(rank);
     most.raise_to(after);
+    sum += after;
     score.squares += after.squares();
     score.overflow += std::max(0.0, after[RankCosts::memory] - problem_->memory());
   }
-  score.seconds = seconds(most, exchanged_bytes());
+  score.seconds = seconds(most, sum, exchanged_bytes());
   return score;
 }
 
@@ -178,17 +180,17 @@ SearchState::ExchangedBytes SearchState::exchanged_bytes() const {
   return bytes;
 }
 
-double SearchState::seconds(const RankCosts& most, const ExchangedBytes& bytes) const {
+double SearchState::seconds(const RankCosts& most, const RankCosts& all, const ExchangedBytes& bytes) const {
   const StepSeconds& step = problem_->seconds();
   StepTotals totals = totals_;
   totals += totals_by_;
   std::array<double, exchange_phases> exchanges;
   for (std::size_t w = 0; w < exchange_phases; ++w) {
-    const auto &all = bytes[w], &in_node = bytes[exchange_phases + w], &on_rail = bytes[2 * exchange_phases + w];
-    exchanges[w] = step.follows_from_busiest() ? step.exchange(w, most, all, on_rail)
-                                               : step.exchange(RankBytes{all, in_node, on_rail});
+    const auto &to_all = bytes[w], &in_node = bytes[exchange_phases + w], &on_rail = bytes[2 * exchange_phases + w];
+    exchanges[w] = step.follows_from_busiest() ? step.exchange(w, most, all, to_all, on_rail)
+                                               : step.exchange(RankBytes{to_all, in_node, on_rail});
   }
-  return step.step(most, exchanges, totals);
+  return step.step(most, all, exchanges, totals);
 }
 
 void SearchState::add_touched_to(ExchangedBytes& bytes, double sign) const {
@@ -223,7 +225,10 @@ void SearchState::commit() {
     score_ = evaluate_touched();
     add_touched_to(bytes_, 1.0);
   }
-  const auto price = [&](std::size_t rank) { costs_[rank] = costs_with(rank); };
+  const auto price = [&](std::size_t rank) {
+    all_ -= costs_[rank];
+    all_ += costs_[rank] = costs_with(rank);
+  };
   if (all)
     for (std::size_t rank = 0; rank < costs_.size(); ++rank) price(rank);
   else

@@ -78,7 +78,7 @@ class SearchState {
   Score evaluate_touched();
   RankCosts most_of_untouched() const;
   double overflow_with(double most_memory) const;
-  double seconds(const RankCosts& most, const ExchangedBytes& bytes) const;
+  double seconds(const RankCosts& most, const RankCosts& all, const ExchangedBytes& bytes) const;
   /// Returns the bytes that are exchanged, by node; by rank where exchanges do not follow from the busiest; nothing
   /// where the exchange needs neither.
   ExchangedBytes exchanged_bytes() const;
@@ -96,6 +96,7 @@ class SearchState {
   RankSums everywhere_;
   StepTotals totals_;
   std::vector<RankCosts> costs_;  ///< by rank, with everywhere_
+  RankCosts all_;                 ///< their sum
   std::array<std::array<int, kept>, RankCosts::places> most_{};
   ExchangedBytes bytes_;
   Score score_;

@@ -2,6 +2,7 @@
 #include "comm/placement/search/step_seconds.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -17,6 +18,16 @@ bool never_falls(const MessageCost& cost) {
 bool sends_directly(std::string_view exchange) { return !shape_of(exchange).chooses && !shape_of(exchange).forwards; }
 
 }  // namespace
+
+RankCosts& RankCosts::operator+=(const RankCosts& other) {
+  std::ranges::transform(at, other.at, at.begin(), std::plus<>());
+  return *this;
+}
+
+RankCosts& RankCosts::operator-=(const RankCosts& other) {
+  std::ranges::transform(at, other.at, at.begin(), std::minus<>());
+  return *this;
+}
 
 double RankCosts::seconds() const {
   const double to_all = std::accumulate(at.begin(), at.begin() + row_sums, 0.0);
@@ -35,8 +46,9 @@ StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
       messages_(messages_of(step.exchange, layout_)),
       cost_(machine.exchange(step.exchange)) {
   const bool even = layout_.nodes() == 1 || layout_.ranks % layout_.per_node == 0;
-  follows_from_busiest_ = sends_directly(step.exchange) && even && machine.switch_ranks == 0 &&
-                          machine.alone_shares.empty() && never_falls(cost_.inside) && never_falls(cost_.between);
+  const bool knows_slowing = !machine.alone.of_messages() || layout_.nodes() == 1;
+  follows_from_busiest_ = sends_directly(step.exchange) && even && machine.switch_ranks == 0 && knows_slowing &&
+                          never_falls(cost_.inside) && never_falls(cost_.between);
   latency_ = latency_seconds(layout_, machine, step.exchange);
   node_latency_ = latency_seconds({layout_.on_node(0), layout_.per_node}, machine, step.exchange);
   rail_latency_ = latency_seconds({layout_.nodes(), 1}, machine, step.exchange);
@@ -59,6 +71,10 @@ double StepSeconds::sending(double bytes) const {
                      (far > 0 ? far * between(bytes / groups()) : 0.0));
 }
 
+double StepSeconds::alone_share(double bytes) const {
+  return share_at(machine_.alone.inside, messages_.inside_size * bytes / groups());
+}
+
 double StepSeconds::sending_in_node(double bytes) const {
   if (bytes < least_bytes || layout_.on_node(0) <= 1) return 0.0;
   return groups() * (layout_.on_node(0) - 1) * inside(bytes / groups());
@@ -76,7 +92,9 @@ RankCosts StepSeconds::costs(const RankSums& sums) const {
   RankCosts costs;
   std::ranges::copy(compute_seconds(sums), costs.at.begin());
   for (std::size_t w = 0; w < exchange_phases; ++w) {
-    costs[RankCosts::sending + w] = sending(sums[RankSums::exchanged + w]);
+    const double bytes = sums[RankSums::exchanged + w], full = sending(bytes);
+    costs[RankCosts::sending + w] = full * alone_share(bytes);
+    costs[RankCosts::slowed + w] = full - costs[RankCosts::sending + w];
     costs[RankCosts::in_node + w] = sending_in_node(sums[RankSums::in_node + w]);
     costs[RankCosts::on_rail + w] = sending_on_rail(sums[RankSums::on_rail + w]);
   }
@@ -87,18 +105,19 @@ RankCosts StepSeconds::costs(const RankSums& sums) const {
 
 bool StepSeconds::has_nodes() const { return machine_.node_bytes_per_second > 0.0 && layout_.nodes() > 1; }
 
-double StepSeconds::exchange(std::size_t w, const RankCosts& most, std::span<const double> node_bytes,
-                             std::span<const double> rail_bytes) const {
+double StepSeconds::exchange(std::size_t w, const RankCosts& most, const RankCosts& all,
+                             std::span<const double> node_bytes, std::span<const double> rail_bytes) const {
   const double sending = most[RankCosts::sending + w], in_node = most[RankCosts::in_node + w],
                on_rail = most[RankCosts::on_rail + w];
   double seconds = 0.0;
   if (sending > 0.0) {
-    double links = sending;
+    const std::size_t slowed = RankCosts::slowed + w;
+    double links = sending + (all[slowed] - most[slowed]) / std::max(1, layout_.ranks - 1);
     if (has_nodes()) {
-      const double all = std::accumulate(node_bytes.begin(), node_bytes.end(), 0.0), own = layout_.per_node;
+      const double bytes = std::accumulate(node_bytes.begin(), node_bytes.end(), 0.0), own = layout_.per_node;
       const auto [least, busiest] = std::ranges::minmax(node_bytes);
-      links = std::max(links,
-                       std::max(busiest * (layout_.ranks - own), (all - least) * own) / machine_.node_bytes_per_second);
+      links = std::max(
+          links, std::max(busiest * (layout_.ranks - own), (bytes - least) * own) / machine_.node_bytes_per_second);
     }
     seconds += groups() * latency_ + links;
   }
@@ -127,10 +146,12 @@ const std::array<double, phase_count>& StepSeconds::shared(const StepTotals& tot
   return of_last_;
 }
 
-double StepSeconds::step(const RankCosts& most, const std::array<double, exchange_phases>& exchanges,
-                         const StepTotals& totals) const {
+double StepSeconds::step(const RankCosts& most, const RankCosts& all,
+                         const std::array<double, exchange_phases>& exchanges, const StepTotals& totals) const {
   std::array<double, phase_count> computing = always_, travelling = shared(totals);
-  for (std::size_t p = 0; p < phase_count; ++p) computing[p] += most[RankCosts::computing + p];
+  for (std::size_t p = 0; p < phase_count; ++p)
+    computing[p] +=
+        beside_others(machine_.alone.phases[p], layout_, most[RankCosts::computing + p], all[RankCosts::computing + p]);
   for (std::size_t w = 0; w < exchange_phases; ++w)
     travelling[index_of(exchanged_phases[w])] += w > 0 && step_.at_home ? at_home_ : exchanges[w];
   travelling[index_of(Phase::update)] += row_sum_seconds(step_, machine_, most[RankCosts::row_sums]);

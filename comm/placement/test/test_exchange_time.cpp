@@ -81,7 +81,7 @@ TEST(ExchangeTime, RanksOfANodeShareItsLink) {
   EXPECT_EQ(exchange_seconds(layout, machine, "linear", alike(layout, 1e6)), free);
 }
 
-TEST(ExchangeTime, MessagesBetweenNodesAreFasterTheLessOthersSend) {
+TEST(ExchangeTime, MessagesAreFasterTheLessOthersSend) {
   const RankLayout layout{4, 1};
   MachineModel machine = cluster();
   machine.exchanges["mpi_alltoallv"].between = {{{0, 0}, {1000, 12e-6}}};
@@ -89,11 +89,13 @@ TEST(ExchangeTime, MessagesBetweenNodesAreFasterTheLessOthersSend) {
     return exchange_seconds(layout, machine, "linear", bytes);
   };
   const double full = seconds(alike(layout, 1000)), small = seconds(alike(layout, 10));
-  machine.alone_shares = {{100, 1.0}, {1000, 0.5}};
+  machine.alone.between = {{100, 1.0}, {1000, 0.5}};
   EXPECT_DOUBLE_EQ(seconds(alike(layout, 1000)), full);
   EXPECT_DOUBLE_EQ(seconds({1000, 0, 0, 0}), full / 2);
   EXPECT_DOUBLE_EQ(seconds({10, 0, 0, 0}), small);
   EXPECT_DOUBLE_EQ(exchange_seconds({4, 4}, machine, "linear", std::vector<double>{1000, 0, 0, 0}), 3 * 2e-6);
+  machine.alone.inside = {{1000, 0.6}};
+  EXPECT_DOUBLE_EQ(exchange_seconds({4, 4}, machine, "linear", std::vector<double>{1000, 0, 0, 0}), 3 * 1.2e-6);
   // Two of three others send as much as the busiest: two thirds of what all together are slower.
   EXPECT_DOUBLE_EQ(seconds({1000, 1000, 1000, 0}), full / 2 + full / 2 * 2 / 3);
   std::mt19937_64 random(1);

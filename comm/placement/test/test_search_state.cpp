@@ -37,8 +37,8 @@ void expect_predicted(const SearchState& state, const SearchWorkload& workload) 
     EXPECT_NEAR(state.costs(rank)[RankCosts::memory], predicted.memory[static_cast<std::size_t>(rank)], 1.0);
 }
 
-/// Returns the described cluster with all that a machine of parts has besides; switches: of two ranks each, on links
-/// where messages slow each other down.
+/// Returns the described cluster with all that a machine of parts or a measured one has besides; switches: of two ranks
+/// each, between nodes whose messages slow each other down.
 MachineModel overlapping_cluster(bool switches) {
   MachineModel machine = described_cluster();
   ExchangeCost& cost = machine.exchanges.begin()->second;
@@ -52,7 +52,10 @@ MachineModel overlapping_cluster(bool switches) {
   machine.row_shares = {{64, 0.3}, {512, 0.6}};
   machine.switch_ranks = switches ? 2 : 0;
   machine.switch_bytes_per_second = 1e9;
-  if (switches) machine.alone_shares = {{64, 1.0}, {4096, 0.5}};
+  machine.alone.inside = {{64, 1.0}, {4096, 0.6}};
+  if (switches) machine.alone.between = {{64, 1.0}, {4096, 0.5}};
+  machine.alone.phases[index_of(Phase::lookup)] = 0.4;
+  machine.alone.phases[index_of(Phase::update)] = 0.7;
   return machine;
 }
 

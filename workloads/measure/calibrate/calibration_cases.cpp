@@ -34,6 +34,7 @@ struct Shape {
   ValueType wire = ValueType::fp32;
   Storage storage = Storage::dense;
   Pooling pooling = Pooling::sum;
+  bool uneven = false;  ///< the first rank has twice the tables of each other
 
   bool operator==(const Shape&) const = default;
 };
@@ -45,6 +46,11 @@ constexpr Shape by_keys(Shape shape) {
 
 constexpr Shape mean(Shape shape) {
   shape.pooling = Pooling::mean;
+  return shape;
+}
+
+constexpr Shape uneven(Shape shape) {
+  shape.uneven = true;
   return shape;
 }
 
@@ -135,6 +141,11 @@ constexpr std::array shapes{
     by_keys({"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad}),
     by_keys({"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad}),
     by_keys({"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad, unique_rows}),
+    // Ranks that wait for one.
+    uneven({"table_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad}),
+    uneven({"table_wise", 2, 250 * thousand, 128, 4, 2048}),
+    uneven({"table_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad}),
+    uneven({"table_wise", 8, 100 * thousand, 128, 1, 8192, 1.05}),
     // Narrow on the wire.
     Shape{"table_wise", 4, 100 * thousand, 32, 1, 8192, 0.0, sgd, dense_partials, placement::ReplicatedGradients::dense,
           ValueType::fp16},
@@ -151,7 +162,7 @@ Workload workload_of(const Shape& shape, int ranks, double largest_table, double
   workload.ids.alpha = shape.alpha;
   workload.ids.distribution = shape.alpha > 0.0 ? IdDistribution::power_law : IdDistribution::uniform;
   const auto most_rows = static_cast<std::int64_t>(largest_table / static_cast<double>(4 * shape.dim));
-  for (std::int64_t t = 0; t < (copies ? shape.tables : shape.tables * ranks); ++t) {
+  for (std::int64_t t = 0; t < (copies ? shape.tables : shape.tables * (ranks + (shape.uneven ? 1 : 0))); ++t) {
     workload.tables.push_back({.name = fmt::format("t{}", t),
                                .rows = std::max<std::int64_t>(1, std::min(shape.rows, most_rows)),
                                .dim = shape.dim,
@@ -173,6 +184,7 @@ std::string case_name(const Shape& shape, const Workload& workload) {
   if (shape.storage != Storage::dense) name += fmt::format(", {}", name_of(shape.storage));
   if (shape.pooling != Pooling::sum) name += fmt::format(", {}", name_of(shape.pooling));
   if (shape.wire != ValueType::fp32) name += fmt::format(", wire {}", name_of(shape.wire));
+  if (shape.uneven) name += ", uneven";
   return name;
 }
 
@@ -194,7 +206,11 @@ CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, dou
   const Workload& workload = options.workload;
   placement::Plan plan = placement::make_plan(shape.planner, workload.tables, workload.features,
                                               plan_request_of(workload, ranks, config.movement));
-  return {case_name(shape, workload), options, {{std::move(plan), options}}, {{0, std::move(config)}}, like_of(shape)};
+  if (shape.uneven)
+    for (auto each = plan.tables.begin() + shape.tables * ranks; each != plan.tables.end(); ++each)
+      each->shards.front().rank = 0;
+  return {case_name(shape, workload), options,        {{std::move(plan), options}},
+          {{0, std::move(config)}},   like_of(shape), shape.uneven};
 }
 
 }  // namespace

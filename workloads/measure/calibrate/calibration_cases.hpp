@@ -13,7 +13,8 @@
 
 namespace shardmark::workloads {
 
-/// Is a small workload whose tables are all alike, with a plan that gives every rank the same to do.
+/// Is a small workload whose tables are all alike, with a plan that gives every rank the same to do, or all
+/// but the first.
 struct CalibrationCase {
   std::string name;
   RunOptions options;
@@ -21,6 +22,7 @@ struct CalibrationCase {
   std::vector<PlannedCase> cases;    ///< one
   /// Is, where its tables are not dense, the number of the case that is the same with dense tables.
   std::optional<std::size_t> like = {};
+  bool uneven = false;  ///< the first rank has twice as much to do as each other
 
   const placement::Plan& plan() const { return plans.front().plan; }
   const Case& config() const { return cases.front().config; }

@@ -42,7 +42,7 @@ Json case_json(const Calibration& calibration, std::size_t c) {
     phase = measured_and_predicted(times.phases[p], predicted.phases[p].seconds);
     phase["exchange_ms"] = digits(1e3 * predicted.phases[p].exchange);
   }
-  const placement::TermCounts& counts = calibration.fit.counts[c];
+  const placement::TermCounts& counts = predicted.counts;
   for (std::size_t t = 0; t < placement::terms.size(); ++t)
     if (counts[t] > 0.0) json["counts"][std::string(placement::terms[t].name)] = std::round(counts[t]);
   return json;

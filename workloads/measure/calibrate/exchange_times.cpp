@@ -173,6 +173,20 @@ void make_monotonic(placement::MessageCost& cost) {
     cost.points[i - 1].seconds = std::min(cost.points[i - 1].seconds, cost.points[i].seconds);
 }
 
+/// Keeps the shares of messages whose bytes take longer than their latency, as all of them do in what is sent by a rank
+/// alone; none where links are as fast for all ranks at once.
+void keep_shares_of_bytes(const placement::MessageCost& message, std::vector<placement::SizeShare>& shares) {
+  for (placement::SizeShare& each : shares)
+    if (message.seconds(each.bytes) < least_latencies * message.seconds(0.0)) each.share = 1.0;
+  for (std::size_t s = 1; s < shares.size(); ++s) {  // alone too, more bytes take no less
+    const double smaller = shares[s - 1].share * message.seconds(shares[s - 1].bytes);
+    shares[s].share = std::max(shares[s].share, smaller / message.seconds(shares[s].bytes));
+  }
+  if (placement::least_share(shares) > most_alone_share) shares.clear();
+  const auto first = std::ranges::find_if(shares, [](const placement::SizeShare& each) { return each.share < 1.0; });
+  if (first - shares.begin() > 1) shares.erase(shares.begin(), first - 1);
+}
+
 /// Returns the cost of one of the messages that the exchange has: (their size, the time of all / their number).
 placement::MessageCost::Point one_message(const std::string& exchange, const Level& level, int ranks, double bytes,
                                           double seconds) {
@@ -236,16 +250,16 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   GroupTimes exchanges(world, group, takes_part), sums(world, group, takes_part);
   exchanges.add_exchanges();
   const auto names = exchanges.names();
-  if (!level.within()) exchanges.add_lone_sender(comm::exchange_named(placement::library_exchange));
+  exchanges.add_lone_sender(comm::exchange_named(placement::library_exchange));
   each_size("messages", share_of_exchanges, [&](std::int64_t bytes) {
     if (bytes > sizes.largest) return;
     const auto seconds = exchanges.seconds(bytes, bytes * largest, share_of_exchanges * budget);
     for (std::size_t e = 0; e < names.size(); ++e)
       (machine.exchanges[names[e]].*level.exchange)
           .points.push_back(one_message(names[e], level, largest, static_cast<double>(bytes), seconds[e]));
-    if (level.within()) return;
     const auto library = std::ranges::find(names, placement::library_exchange) - names.begin();
-    machine.alone_shares.push_back({static_cast<double>(bytes), std::min(1.0, seconds.back() / seconds[library])});
+    (machine.alone.*level.alone)
+        .push_back({static_cast<double>(bytes), std::min(1.0, seconds.back() / seconds[library])});
   });
   sums.add_all_reduce();
   each_size("sums", 1.0, [&](std::int64_t bytes) {
@@ -254,23 +268,8 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
     steps.points.push_back(one_step(largest, static_cast<double>(bytes), seconds.front(), steps));
   });
   for (auto& [name, cost] : machine.exchanges) make_monotonic(cost.*level.exchange);
+  keep_shares_of_bytes(machine.exchange(placement::library_exchange).*level.exchange, machine.alone.*level.alone);
   make_monotonic(machine.*level.all_reduce);
-}
-
-/// Keeps the shares of messages whose bytes take longer than their latency, as all of them do in what is sent by a rank
-/// alone; none where links are as fast for all ranks at once.
-void keep_shares_of_bytes(placement::MachineModel& machine) {
-  auto& shares = machine.alone_shares;
-  const placement::MessageCost& message = machine.exchange(placement::library_exchange).between;
-  for (placement::SizeShare& each : shares)
-    if (message.seconds(each.bytes) < least_latencies * message.seconds(0.0)) each.share = 1.0;
-  for (std::size_t s = 1; s < shares.size(); ++s) {  // alone too, more bytes take no less
-    const double smaller = shares[s - 1].share * message.seconds(shares[s - 1].bytes);
-    shares[s].share = std::max(shares[s].share, smaller / message.seconds(shares[s].bytes));
-  }
-  if (machine.least_alone_share() > most_alone_share) shares.clear();
-  const auto first = std::ranges::find_if(shares, [](const placement::SizeShare& each) { return each.share < 1.0; });
-  if (first - shares.begin() > 1) shares.erase(shares.begin(), first - 1);
 }
 
 /// Returns the bytes per second that leave a node when all its ranks send at once, each to those of its number; 0:
@@ -295,7 +294,6 @@ std::vector<LevelLatency> measure_exchanges(const comm::Communicator& comm, cons
   measure_level(comm, node, true, inside_nodes, sizes, status, machine, measured, near);
   const comm::Communicator leaders = split(comm, comm.node_rank() == 0 ? 0 : 1);
   measure_level(comm, leaders, comm.node_rank() == 0, between_nodes, sizes, status, machine, measured, near);
-  keep_shares_of_bytes(machine);
   machine.node_bytes_per_second = node_rate(comm, sizes.largest);
   auto latencies = comm::agree(comm, [&] { return fit_latencies(measured); });
   share_latencies(latencies, machine);

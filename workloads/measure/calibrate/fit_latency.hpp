@@ -19,6 +19,7 @@ struct Level {
   double placement::MessagesOfRank::*messages;
   double placement::MessagesOfRank::*size;
   double placement::MessagesOfRank::*rounds;
+  std::vector<placement::SizeShare> placement::AloneShares::*alone;
 
   bool within() const { return messages == &placement::MessagesOfRank::inside; }
   /// Returns the layout of so many ranks that all exchange on this level.
@@ -30,14 +31,16 @@ inline constexpr Level inside_nodes{"inside",
                                     &placement::MachineModel::all_reduce_inside,
                                     &placement::MessagesOfRank::inside,
                                     &placement::MessagesOfRank::inside_size,
-                                    &placement::MessagesOfRank::inside_rounds};
+                                    &placement::MessagesOfRank::inside_rounds,
+                                    &placement::AloneShares::inside};
 inline constexpr Level between_nodes{"between",
                                      &placement::ExchangeCost::between,
                                      &placement::ExchangeCost::between_round,
                                      &placement::MachineModel::all_reduce_between,
                                      &placement::MessagesOfRank::between,
                                      &placement::MessagesOfRank::between_size,
-                                     &placement::MessagesOfRank::between_rounds};
+                                     &placement::MessagesOfRank::between_rounds,
+                                     &placement::AloneShares::between};
 
 /// Is an exchange of small messages that was measured: how many it has of what, and how long it took.
 struct SmallExchange {

@@ -18,6 +18,7 @@ namespace {
 constexpr int turns = 6;                  // in which slowest ranks and scales are found
 constexpr double least_share = 0.05;      // of a step, below which errors of a phase count as if it took so much
 constexpr double least_predicted = 0.25;  // of what was measured, in scales
+constexpr double least_alone = 0.1;       // share of the time of a phase
 constexpr double least_difference = 1.0;  // of counts of two cases; less is rounding
 constexpr std::array cache_shares{0.0625, 0.125, 0.25, 0.5, 1.0, 2.0};
 constexpr std::array exchange_shares{0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.35, 1.5};
@@ -31,13 +32,10 @@ struct KnownCase {
             placement::settled(step_context_of(statistics, of.options.workload, of.plan(), of.config(), ranks_per_node),
                                machine, of.plan())),
         work(placement::step_work(step, machine, of.plan())),
-        optimizer(of.options.workload.tables.front().optimizer.kind) {
-    for (const placement::RankWork& rank : work.ranks) counts.push_back(placement::finished_counts(step, rank));
-  }
+        optimizer(of.options.workload.tables.front().optimizer.kind) {}
 
   placement::StepContext step;
   placement::StepWork work;
-  std::vector<placement::TermCounts> counts;  ///< by rank
   OptimizerKind optimizer;
 };
 
@@ -86,11 +84,13 @@ class Fit {
     for (std::size_t c = 0; c < cases.size(); ++c) {
       cases_.emplace_back(cases[c], statistics[c], ranks_per_node, machine_);
       like_.push_back(cases[c].like);
+      uneven_.push_back(cases[c].uneven);
     }
     machine_.seconds = placement::described_cluster().seconds;
     for (const CaseTimes& each : times_) predicted_.push_back(each.phases);
     for (int turn = 0; turn < turns; ++turn) {
       for (std::size_t phase = 0; phase < phase_count; ++phase) solve(phase);
+      for (const Phase phase : {Phase::lookup, Phase::update}) find_share(index_of(phase));
       for (std::size_t c = 0; c < cases_.size(); ++c) {
         const placement::StepPrediction now = predicted(c);
         for (std::size_t phase = 0; phase < phase_count; ++phase) predicted_[c][phase] = now.phases[phase].seconds;
@@ -143,7 +143,7 @@ class Fit {
   System system_of(std::size_t phase, std::span<const Unknown> unknowns, bool of_pairs, Scale scale) const {
     System system;
     for (std::size_t c = 0; c < cases_.size(); ++c) {
-      if (like_[c].has_value() != of_pairs) continue;
+      if (like_[c].has_value() != of_pairs || uneven_[c]) continue;
       system.rows.emplace_back(unknowns.size());
       system.left.push_back(0.0);
       const double divisor = (this->*scale)(c, phase);
@@ -159,10 +159,10 @@ class Fit {
   /// Adds a share of a case to the last row.
   void add(std::size_t c, std::size_t phase, std::span<const Unknown> unknowns, double share, System& system) const {
     const KnownCase& each = cases_[c];
-    const placement::PhasePrediction now = predicted(c).phases[phase];
+    const placement::StepPrediction now = predicted(c);
     for (std::size_t u = 0; u < unknowns.size(); ++u)
-      system.rows.back()[u] += share * unknowns[u].count(each, each.counts[now.slowest_rank]);
-    system.left.back() += share * (times_[c].phases[phase] - now.exchange);
+      system.rows.back()[u] += share * unknowns[u].count(each, now.counts);
+    system.left.back() += share * (times_[c].phases[phase] - now.phases[phase].exchange);
   }
 
   static bool has(const System& system, std::size_t unknown) {
@@ -199,32 +199,41 @@ class Fit {
     set_optimizers(of_optimizers, machine_);
   }
 
+  /// Finds the share of a phase that remains where a rank works alone, by the least squares of
+  ///   measured - exchange - others = share x (most - others)
+  /// over the uneven cases: what the busiest rank takes by the terms, and what the others do in the mean.
+  void find_share(std::size_t phase) {
+    double both = 0.0, squares = 0.0;
+    for (std::size_t c = 0; c < cases_.size(); ++c) {
+      if (!uneven_[c]) continue;
+      const placement::StepPrediction now = predicted(c);
+      double most = 0.0, all = 0.0;
+      for (const auto& of_rank : now.computing) {
+        most = std::max(most, of_rank[phase]);
+        all += of_rank[phase];
+      }
+      const double others = (all - most) / std::max<double>(1.0, static_cast<double>(now.computing.size()) - 1.0);
+      const double weight = 1.0 / std::pow(measured_scale(c, phase), 2), more = most - others;
+      both += weight * more * (times_[c].phases[phase] - now.phases[phase].exchange - others);
+      squares += weight * more * more;
+    }
+    machine_.alone.phases[phase] = squares > 0.0 ? std::clamp(both / squares, least_alone, 1.0) : 1.0;
+  }
+
   /// Predicts the cases again, with the optimizers' weights.
   void predict(std::span<const CalibrationCase> cases) {
     for (std::size_t c = 0; c < cases_.size(); ++c) {
       const placement::StepContext& step = cases_[c].step;
       const placement::StepWork work = placement::step_work(step, machine_, cases[c].plan());
       fit_.predictions.push_back(placement::predict_work(step, machine_, work));
-      fit_.counts.push_back(counts_of_slowest(step, work, fit_.predictions.back()));
     }
-  }
-
-  static placement::TermCounts counts_of_slowest(const placement::StepContext& step, const placement::StepWork& work,
-                                                 const placement::StepPrediction& predicted) {
-    placement::TermCounts counts{};
-    for (std::size_t p = 0; p < phase_count; ++p) {
-      const placement::TermCounts finished =
-          placement::finished_counts(step, work.ranks[predicted.phases[p].slowest_rank]);
-      for (std::size_t t = 0; t < placement::terms.size(); ++t)
-        if (index_of(placement::terms[t].phase) == p) counts[t] = finished[t];
-    }
-    return counts;
   }
 
   std::span<const CaseTimes> times_;
   placement::MachineModel& machine_;
   std::vector<KnownCase> cases_;
   std::vector<std::optional<std::size_t>> like_;            ///< by case: CalibrationCase::like
+  std::vector<bool> uneven_;                                ///< by case: CalibrationCase::uneven
   std::vector<std::array<double, phase_count>> predicted_;  ///< by case: seconds of phases, the turn before
   TermFit fit_;
 };

@@ -15,10 +15,10 @@ struct TermFit {
       measured{};  ///< terms that some case has; others are as those that they are like, or of described_cluster()
   double exchange_share = 1.0;                         ///< by which the times of exchanges in `machine` were multiplied
   std::vector<placement::StepPrediction> predictions;  ///< by case
-  std::vector<placement::TermCounts> counts;           ///< by case: of each phase's slowest rank
 };
 
-/// Sets the seconds of the terms, the weights of the optimizers and cache_per_rank of `machine`, whose messages are
+/// Sets the seconds of the terms, the weights of the optimizers, cache_per_rank and what ranks that work alone spare of
+/// `machine`, whose messages are
 /// known, by the times of cases: for each phase it takes the non-negative least squares of
 ///   measured - predicted exchange = sum over its terms of count x seconds
 /// over the cases, counts being those of the slowest rank, and each case divided so, by what was predicted of it the
@@ -26,7 +26,8 @@ struct TermFit {
 /// ones, and half of a time as much as twice as much, where errors divided by the time would make all predictions too
 /// low. Terms that only cases of other storages than dense have are then fitted to the differences from the cases that
 /// they are like, by errors divided by the time, so that what the other terms do not explain is not put down to them.
-/// Of the caches, some fractions and multiples of what cache_per_rank says are tried, and then of the times of
+/// Then the shares of lookup and update that remain where a rank works alone (AloneShares) are those of the uneven
+/// cases. Of the caches, some fractions and multiples of what cache_per_rank says are tried, and then of the times of
 /// exchanges, which within a step may take less than by themselves (links that have rested, ranks that go on while
 /// others still receive) or more.
 TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,

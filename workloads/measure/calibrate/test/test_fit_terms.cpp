@@ -78,6 +78,19 @@ TEST(FitTerms, FindsHowLongExchangesTakeInSteps) {
   }
 }
 
+TEST(FitTerms, FindsWhatRanksSpareThatWorkAlone) {
+  const auto cases = calibration_cases(3);
+  placement::MachineModel known = some_machine(), machine = placement::described_cluster();
+  known.alone.phases[index_of(Phase::lookup)] = 0.5;
+  known.alone.phases[index_of(Phase::update)] = 0.8;
+  const auto times = times_on(known, cases, 3);
+  machine.cache_per_rank = known.cache_per_rank;
+  const TermFit fit = fit_terms(cases, times, 3, machine);
+  for (const Phase phase : {Phase::lookup, Phase::update})
+    EXPECT_NEAR(machine.alone.phases[index_of(phase)], known.alone.phases[index_of(phase)], 0.02) << name_of(phase);
+  EXPECT_LT(step_errors(times, fit).largest, 0.02) << cases[step_errors(times, fit).worst].name;
+}
+
 TEST(FitTerms, FindsSecondsThatCasesTellApart) {
   const auto cases = calibration_cases(2);
   const auto times = times_on(some_machine(), cases, 2);
