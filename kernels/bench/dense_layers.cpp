@@ -66,7 +66,7 @@ class DenseSteps {
 
   void step() {
     layers_.forward(batch_);
-    for (std::int64_t stage = 0; stage < layers_.stages(); ++stage) layers_.backward(batch_, stage);
+    layers_.backward(batch_, 0, layers_.stages());
     dense_update(optimizer_, 1, layers_.parameters(), layers_.gradients(), state_, {});
   }
 

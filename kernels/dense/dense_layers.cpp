@@ -101,6 +101,18 @@ void DenseLayers::place(std::int64_t samples) {
   lay_out(memory_.first(lay_out(nullptr)).data());
   if (!bottom_layers_.empty()) bottom_.push_back(lead());
   logits_ = top_.back();
+  // Gradients take turns in two buffers; cross layers change theirs in place.
+  Floats gradient = first_columns(one_, 1);
+  gradient_of_.clear();
+  for (const auto& [part, l] : stages_) {
+    gradient_of_.push_back(gradient);
+    if (part == Part::interaction) gradient = of_lead(gradient);
+    if (part != Part::top && part != Part::bottom) continue;
+    const bool is_in_one = gradient.data >= one_.data && gradient.data < one_.data + one_.rows * one_.columns;
+    const Layer& layer = (part == Part::top ? top_layers_ : bottom_layers_)[l];
+    gradient = part == Part::top || l > 0 ? first_columns(is_in_one ? other_ : one_, layer.inputs) : Floats{};
+  }
+  gradient_of_.push_back(gradient);
 }
 
 Floats DenseLayers::lead() const {
@@ -122,8 +134,31 @@ std::vector<MatrixView<T>> DenseLayers::with_lead(std::span<const MatrixView<T>>
   return all;
 }
 
-void DenseLayers::forward(const DenseBatch& batch) {
+void DenseLayers::prepare(const DenseBatch& batch) {
   place(batch.samples);
+  share_ = 1.0 / static_cast<double>(batch.global_batch);
+  vectors_.set(with_lead<const float>(batch.vectors, lead()));
+  const auto stage = std::ranges::find(stages_, Part::interaction, &Stage::part) - stages_.begin();
+  vector_gradients_.set(with_lead<float>(batch.vector_gradients, of_lead(gradient_of_[stage])));
+}
+
+template <class Launches>
+void DenseLayers::launch(const DenseBatch& batch, std::int64_t begin, std::int64_t end, const Launches& launches) {
+  if (batch.samples > most_small) return launches();
+  const auto number = [](const auto* pointer) { return reinterpret_cast<std::uint64_t>(pointer); };
+  graphs_.run({static_cast<std::uint64_t>(begin * (stages() + 1) + end), static_cast<std::uint64_t>(batch.samples),
+               static_cast<std::uint64_t>(batch.global_batch), number(batch.numerical.data), number(batch.labels),
+               number(one_.data), number(vectors_.in_kernels().data()) ^ number(vector_gradients_.in_kernels().data()),
+               static_cast<std::uint64_t>(math_)},
+              launches);
+}
+
+void DenseLayers::forward(const DenseBatch& batch) {
+  prepare(batch);
+  launch(batch, -1, 0, [&] { launch_forward(batch); });
+}
+
+void DenseLayers::launch_forward(const DenseBatch& batch) {
   ConstFloats input = batch.numerical;
   for (std::size_t l = 0; l < bottom_layers_.size(); ++l) {
     linear(input, weight(bottom_layers_[l], parameters_.data()), bias(bottom_layers_[l], parameters_.data()), true,
@@ -131,16 +166,14 @@ void DenseLayers::forward(const DenseBatch& batch) {
     input = bottom_[l];
   }
   if (bottom_layers_.empty()) copy_matrix(batch.numerical, lead());
-  interact(batch);
+  interact();
   input = x_.back();
   for (std::size_t l = 0; l < top_layers_.size(); ++l) {
     linear(input, weight(top_layers_[l], parameters_.data()), bias(top_layers_[l], parameters_.data()),
            l + 1 < top_layers_.size(), top_[l], math_);
     input = top_[l];
   }
-  gradient_ = first_columns(one_, 1);
-  share_ = 1.0 / static_cast<double>(batch.global_batch);
-  logit_loss(logits_.data, batch.labels, batch.samples, batch.global_batch, gradient_.data, loss_);
+  logit_loss(logits_.data, batch.labels, batch.samples, batch.global_batch, gradient_of_.front().data, loss_);
 }
 
 double DenseLayers::loss() const {
@@ -149,10 +182,9 @@ double DenseLayers::loss() const {
   return share_ * sum;
 }
 
-void DenseLayers::interact(const DenseBatch& batch) {
+void DenseLayers::interact() {
   const Floats x = x_.front();
   const std::int64_t lead_width = spec_.lead_width();
-  vectors_.set(with_lead<const float>(batch.vectors, lead()));
   if (spec_.kind == DenseKind::dlrm)
     dot_interaction(vectors_, x.column_range(lead_width, x.columns), tiles_);
   else if (spec_.kind == DenseKind::mlp)
@@ -163,56 +195,67 @@ void DenseLayers::interact(const DenseBatch& batch) {
     cross_layer(x, x_[l], cross_weights(static_cast<std::int64_t>(l)), v_[l], t_[l], x_[l + 1], math_);
 }
 
-ParameterRange DenseLayers::backward(const DenseBatch& batch, std::int64_t stage) {
+ParameterRange DenseLayers::completed_by(std::int64_t stage) const {
   const auto [part, l] = stages_[stage];
-  if (part == Part::cross) return cross_backward(l);
-  if (part == Part::interaction) {
-    interact_backward(batch);
-    return {};
+  if (part == Part::interaction) return {};
+  if (part == Part::cross) {
+    const std::int64_t n = spec_.top_inputs(), first = cross_first_[l];
+    return {first, first + 2 * spec_.cross_rank * n + n};
   }
-  const bool top = part == Part::top;
-  const auto& outputs = top ? top_ : bottom_;
-  const ConstFloats x = l > 0 ? outputs[l - 1] : top ? x_.back() : batch.numerical;
-  const bool linear_end = top && l + 1 == std::ssize(top_layers_);
-  return layer_backward((top ? top_layers_ : bottom_layers_)[l], x, linear_end ? ConstFloats{} : outputs[l], gradient_,
-                        top || l > 0);
-}
-
-ParameterRange DenseLayers::layer_backward(const Layer& layer, ConstFloats x, ConstFloats y, Floats& gradient,
-                                           bool needs_dx) {
-  const bool is_in_one = gradient.data >= one_.data && gradient.data < one_.data + one_.rows * one_.columns;
-  const Floats dx = needs_dx ? first_columns(is_in_one ? other_ : one_, layer.inputs) : Floats{};
-  linear_backward(x, weight(layer, parameters_.data()), y, gradient, dx, weight(layer, gradients_.data()),
-                  bias(layer, gradients_.data()), sums_, math_);
-  gradient = dx;
+  const Layer& layer = (part == Part::top ? top_layers_ : bottom_layers_)[l];
   return {layer.first, layer.first + layer.outputs * (layer.inputs + 1)};
 }
 
-ParameterRange DenseLayers::cross_backward(std::int64_t layer) {
-  if (layer + 1 == std::ssize(cross_first_)) Kokkos::deep_copy(DenseExecution(), all_of(of_x0_), 0.0F);
-  const std::int64_t n = spec_.top_inputs(), rank = spec_.cross_rank, first = cross_first_[layer];
-  float* const at = gradients_.data() + first;
-  cross_layer_backward(x_.front(), x_[layer], cross_weights(layer), v_[layer], t_[layer], gradient_, of_x0_, dt_, dv_,
-                       {Floats(at, rank, n), Floats(at + rank * n, n, rank), at + 2 * rank * n}, sums_, math_);
-  return {first, first + 2 * rank * n + n};
+void DenseLayers::backward(const DenseBatch& batch, std::int64_t begin, std::int64_t end) {
+  launch(batch, begin, end, [&] {
+    for (std::int64_t stage = begin; stage < end; ++stage) launch_backward(batch, stage);
+  });
 }
 
-void DenseLayers::interact_backward(const DenseBatch& batch) {
-  const Floats x = gradient_;
+void DenseLayers::launch_backward(const DenseBatch& batch, std::int64_t stage) {
+  const auto [part, l] = stages_[stage];
+  const Floats gradient = gradient_of_[stage];
+  if (part == Part::cross) return cross_backward(l, gradient);
+  if (part == Part::interaction) return interact_backward(gradient);
+  const bool top = part == Part::top;
+  const auto& outputs = top ? top_ : bottom_;
+  const Layer& layer = (top ? top_layers_ : bottom_layers_)[l];
+  const ConstFloats x = l > 0 ? outputs[l - 1] : top ? x_.back() : batch.numerical;
+  const bool linear_end = top && l + 1 == std::ssize(top_layers_);
+  linear_backward(x, weight(layer, parameters_.data()), linear_end ? ConstFloats{} : outputs[l], gradient,
+                  gradient_of_[stage + 1], weight(layer, gradients_.data()), bias(layer, gradients_.data()), sums_,
+                  math_);
+}
+
+void DenseLayers::cross_backward(std::int64_t layer, const Floats& gradient) {
+  if (layer + 1 == std::ssize(cross_first_)) Kokkos::deep_copy(DenseExecution(), all_of(of_x0_), 0.0F);
+  const std::int64_t n = spec_.top_inputs(), rank = spec_.cross_rank;
+  float* const at = gradients_.data() + cross_first_[layer];
+  cross_layer_backward(x_.front(), x_[layer], cross_weights(layer), v_[layer], t_[layer], gradient, of_x0_, dt_, dv_,
+                       {Floats(at, rank, n), Floats(at + rank * n, n, rank), at + 2 * rank * n}, sums_, math_);
+}
+
+Floats DenseLayers::of_vectors(const Floats& x) const {
   const std::int64_t lead_width = spec_.lead_width();
-  const bool averaged = spec_.kind == DenseKind::mlp;
-  const Floats vectors = averaged ? x.column_range(0, x.columns - lead_width) : x.column_range(lead_width, x.columns);
-  const Floats of_lead = averaged ? x.column_range(x.columns - lead_width, x.columns) : x.column_range(0, lead_width);
-  vector_gradients_.set(with_lead<float>(batch.vector_gradients, of_lead));
+  return spec_.kind == DenseKind::mlp ? x.column_range(0, x.columns - lead_width)
+                                      : x.column_range(lead_width, x.columns);
+}
+
+Floats DenseLayers::of_lead(const Floats& x) const {
+  const std::int64_t lead_width = spec_.lead_width();
+  return spec_.kind == DenseKind::mlp ? x.column_range(x.columns - lead_width, x.columns)
+                                      : x.column_range(0, lead_width);
+}
+
+void DenseLayers::interact_backward(const Floats& x) {
   if (spec_.kind == DenseKind::dlrm) {
-    dot_interaction_backward(vectors_, vectors, vector_gradients_, !bottom_layers_.empty(), tiles_);
-  } else if (averaged) {
-    average_neighbours_backward(vectors, spec_.stride, vector_gradients_);
+    dot_interaction_backward(vectors_, of_vectors(x), vector_gradients_, !bottom_layers_.empty(), tiles_);
+  } else if (spec_.kind == DenseKind::mlp) {
+    average_neighbours_backward(of_vectors(x), spec_.stride, vector_gradients_);
   } else {
     add_to(of_x0_, x);
-    split_columns(vectors, vector_gradients_);
+    split_columns(of_vectors(x), vector_gradients_);
   }
-  gradient_ = of_lead;
 }
 
 }  // namespace shardmark::kernels

@@ -6,6 +6,7 @@
 
 #include "kernels/dense/cross.hpp"
 #include "kernels/dense/interaction.hpp"
+#include "kernels/launch_graph.hpp"
 #include "reference/dense/dense_spec.hpp"
 
 namespace shardmark::kernels {
@@ -31,7 +32,8 @@ std::int64_t dense_numbers_per_sample(const DenseSpec& spec);
 
 /// Computes forward and backward of a model with layers (reference/dense/dense_pass.hpp) in fp32, its parameters and
 /// their gradients one after the other in the order of reference::dense_blocks. A batch that is no larger than those
-/// before allocates nothing.
+/// before allocates nothing. On a device the kernels of small batches, which take less time than their launches, are
+/// launched together (LaunchGraphs).
 class DenseLayers {
  public:
   /// Throws InputError as check_dense does.
@@ -52,10 +54,12 @@ class DenseLayers {
   }
   double loss() const;
 
-  /// The backward pass of that batch is backward(batch, 0), backward(batch, 1), .. backward(batch, stages() - 1); each
-  /// returns the parameters whose gradients it has completed, from the last parameters to the first.
+  /// The backward pass of that batch is that of its stages 0 to stages() - 1, one after the other, begin to end - 1 in
+  /// a call.
   std::int64_t stages() const { return std::ssize(stages_); }
-  ParameterRange backward(const DenseBatch& batch, std::int64_t stage);
+  void backward(const DenseBatch& batch, std::int64_t begin, std::int64_t end);
+  /// Returns the parameters whose gradients a stage completes; they go from the last parameters to the first.
+  ParameterRange completed_by(std::int64_t stage) const;
 
  private:
   enum class Part { top, cross, interaction, bottom };
@@ -67,6 +71,15 @@ class DenseLayers {
     std::int64_t inputs, outputs, first;  ///< first: its first parameter
   };
 
+  static constexpr std::int64_t most_small = 4096;  ///< samples of a batch whose kernels are launched together
+
+  /// Sets what does not change while kernels compute a batch: places of matrices and lists of vectors.
+  void prepare(const DenseBatch& batch);
+  void launch_forward(const DenseBatch& batch);
+  void launch_backward(const DenseBatch& batch, std::int64_t stage);
+  /// Calls launches(), or launches what they were: of a batch, from stage `begin` to `end` or, -1, forward.
+  template <class Launches>
+  void launch(const DenseBatch& batch, std::int64_t begin, std::int64_t end, const Launches& launches);
   void add_layers(std::int64_t inputs, const std::vector<std::int64_t>& outputs, std::vector<Layer>& layers);
   void place(std::int64_t samples);
   Floats weight(const Layer& layer, float* of) const { return {of + layer.first, layer.outputs, layer.inputs}; }
@@ -78,10 +91,12 @@ class DenseLayers {
   template <class T>
   std::vector<MatrixView<T>> with_lead(std::span<const MatrixView<T>> of_features, MatrixView<T> lead) const;
 
-  void interact(const DenseBatch& batch);
-  void interact_backward(const DenseBatch& batch);
-  ParameterRange layer_backward(const Layer& layer, ConstFloats x, ConstFloats y, Floats& gradient, bool needs_dx);
-  ParameterRange cross_backward(std::int64_t layer);
+  void interact();
+  void interact_backward(const Floats& x);
+  void cross_backward(std::int64_t layer, const Floats& gradient);
+  /// Return, of the gradient of what the interaction makes, that of the vectors and that of the lead.
+  Floats of_vectors(const Floats& x) const;
+  Floats of_lead(const Floats& x) const;
 
   DenseSpec spec_;
   DenseMath math_ = DenseMath::fp32;
@@ -97,11 +112,12 @@ class DenseLayers {
   std::vector<Floats> bottom_, top_;  ///< outputs of layers; the last of the bottom MLP is lead()
   std::vector<Floats> x_, v_, t_;     ///< x_.back(): what enters the top MLP; before it those of cross layers
   Floats logits_, one_, other_, of_x0_, dt_, dv_;  ///< one_, other_: gradients in flight, in turns
-  Floats gradient_;                                ///< the gradient that the next stage begins with
-  MatrixList<const float> vectors_;                ///< with lead() where it takes part in the products
+  std::vector<Floats> gradient_of_;  ///< by stage: the gradient that it begins with, and what the last makes
+  MatrixList<const float> vectors_;  ///< with lead() where it takes part in the products
   MatrixList<float> vector_gradients_;
   PartialSums sums_;
   DotTiles tiles_;
+  LaunchGraphs graphs_;
 };
 
 }  // namespace shardmark::kernels

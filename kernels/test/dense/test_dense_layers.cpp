@@ -64,7 +64,8 @@ void check_pass(const DenseSpec& spec, DenseLayers& layers, std::int64_t samples
   auto next =
       static_cast<std::int64_t>(layers.parameters().extent(0));  // gradients are complete from the last to the first
   for (std::int64_t stage = 0; stage < layers.stages(); ++stage) {
-    const auto [begin, end] = layers.backward(mine.batch, stage);
+    layers.backward(mine.batch, stage, stage + 1);
+    const auto [begin, end] = layers.completed_by(stage);
     if (begin == end) continue;
     EXPECT_EQ(next, end);
     next = begin;
@@ -91,6 +92,42 @@ TEST(DenseLayers, AreTheReferenceForBatchesOfAnySize) {
     for (const std::int64_t samples : {37, 0, 1, 2, 64, 3}) {
       SCOPED_TRACE(name + ", samples " + std::to_string(samples));
       check_pass(spec, layers, samples, samples + 5, random);
+    }
+  }
+}
+
+/// On a device the third step and those behind it are recordings, which read the parameters of their time; two batches
+/// take turns.
+TEST(DenseLayers, OfSmallBatchesAreLaunchedTogether) {
+  std::mt19937 random(7);
+  for (const auto& [name, spec] : reference::small_models) {
+    SCOPED_TRACE(name);
+    constexpr std::int64_t samples = 37;
+    KernelBatch batches[] = {{reference::random_input(spec, samples, random), samples},
+                             {reference::random_input(spec, samples, random), samples}};
+    DenseLayers layers(spec);
+    std::vector<float> parameters(layers.parameters().extent(0));
+    for (int step = 0; step < 8; ++step) {
+      for (float& each : parameters) each = 0.25F * static_cast<float>(static_cast<int>(random() % 9) - 4);
+      const auto pass = [&](DenseLayers& of) {
+        replace(of.parameters(), parameters);
+        const KernelBatch& mine = batches[step % 2];
+        of.forward(mine.batch);
+        of.backward(mine.batch, 0, of.stages());
+        return std::pair(computed(of.gradients()), of.loss());
+      };
+      DenseLayers once(spec);
+      const auto expected = pass(once);
+#ifdef SHARDMARK_EMULATED_DEVICE
+      const std::int64_t before = emulated::Device::get().counts().launches;
+      const auto found = pass(layers);
+      const std::int64_t launches = emulated::Device::get().counts().launches - before;
+      if (step < 2) EXPECT_GT(launches, 10);
+      if (step >= 4) EXPECT_LE(launches, 2);
+#else
+      const auto found = pass(layers);
+#endif
+      EXPECT_EQ(found, expected) << "step " << step;
     }
   }
 }

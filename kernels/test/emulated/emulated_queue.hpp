@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -18,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "kernels/test/emulated/fibers.hpp"
 #include "kernels/test/emulated/guarded_heap.hpp"
@@ -78,6 +80,7 @@ class Device {
 
   void* allocate(const char* label, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
+    require_no_recording("an allocation");
     ++counts_.allocations;
     const std::size_t size = round_up(bytes, page);
     std::size_t at = used_;
@@ -110,14 +113,32 @@ class Device {
   template <class Work>
   void launch(Work work) {
     std::unique_lock lock(mutex_);
+    if (recording_) return recording_->add(new TaskOf<Work>(std::move(work)));
     if (++counts_.launches == deferred_from_) begin_to_defer();
     push(true, std::move(work));
     run_some(lock);
   }
   void copy(void* to, const void* from, std::size_t bytes) {
     std::unique_lock lock(mutex_);
+    require_no_recording("a copy");
     if (!holds(to)) ++counts_.copies_to_host;
     push(false, [=] { std::memcpy(to, from, bytes); });
+    run_some(lock);
+  }
+
+  class Recording;  ///< of launches
+  /// Keeps what is launched from now on, in place of running it.
+  void begin_recording() {
+    const std::lock_guard lock(mutex_);
+    if (recording_) fail("a recording begins in another one");
+    recording_ = std::make_shared<Recording>();
+  }
+  std::shared_ptr<const Recording> end_recording() { return std::exchange(recording_, nullptr); }
+  /// Puts all that was recorded at the end of the queue, as one launch. The recording must live until it has run.
+  void launch(const Recording& recording) {
+    std::unique_lock lock(mutex_);
+    ++counts_.launches;
+    for (Task* task = recording.first; task != nullptr; task = task->next) push(true, [task] { task->run(); });
     run_some(lock);
   }
 
@@ -125,6 +146,7 @@ class Device {
   /// false.
   void push_step(std::function<bool()> step) {
     const std::lock_guard lock(mutex_);
+    require_no_recording("a step of others");
     push(false, std::move(step));
   }
   /// Runs the queue until reached() or a step that is not done. Returns whether nothing is left in it.
@@ -145,6 +167,7 @@ class Device {
   void wait() {
     std::unique_lock lock(mutex_);
     if (running_) return;
+    require_no_recording("a wait");
     ++counts_.waits;
     run_all(lock);
   }
@@ -205,6 +228,29 @@ class Device {
     }
   };
 
+ public:
+  /// Is a list of launches that were kept, in memory that kernels may touch.
+  class Recording {
+   public:
+    Task* first = nullptr;
+
+    Recording() = default;
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    ~Recording() {
+      get().wait();
+      while (first != nullptr) delete std::exchange(first, first->next);
+    }
+    void add(Task* task) {
+      (last_ == nullptr ? first : last_->next) = task;
+      last_ = task;
+    }
+
+   private:
+    Task* last_ = nullptr;
+  };
+
+ private:
   Device() {
     void* addresses =
         mmap(nullptr, reserved + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -280,6 +326,10 @@ class Device {
     if (--opened_ == 0) protect(PROT_NONE);
   }
 
+  void require_no_recording(const char* what) const {
+    if (recording_) fail((std::string(what) + " among launches that are recorded").c_str());
+  }
+
   template <class Work>
   void push(bool kernel, Work work) {
     Task* task = new TaskOf<Work>(std::move(work));
@@ -327,6 +377,7 @@ class Device {
   std::map<std::size_t, Block> blocks_;            ///< by offset
   std::multimap<std::size_t, std::size_t> holes_;  ///< offsets by size
   Task *first_ = nullptr, *last_ = nullptr;        ///< of the queue
+  std::shared_ptr<Recording> recording_;
   volatile bool running_ = false;
   std::thread::id runner_;
   When when_ = When::deferred;

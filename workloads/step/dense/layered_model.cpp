@@ -41,12 +41,14 @@ void LayeredModel::resume(std::span<const float> parameters, const std::vector<s
 
 DeviceArray<float> LayeredModel::fill_bucket(const kernels::DenseBatch& batch) {
   kernels::ParameterRange bucket;
+  const std::int64_t first = next_stage_;
   while (next_stage_ < layers_.stages() && bucket.end - bucket.begin < SummedGradients::least_values) {
-    const auto [begin, end] = layers_.backward(batch, next_stage_++);
+    const auto [begin, end] = layers_.completed_by(next_stage_++);
     if (begin == end) continue;
     if (bucket.end == 0) bucket.end = end;
     bucket.begin = begin;
   }
+  layers_.backward(batch, first, next_stage_);
   return part(layers_.gradients(), bucket.begin, bucket.end);
 }
 
