@@ -76,9 +76,9 @@ using LaunchKey = std::array<std::uint64_t, 8>;
 /// about as long as one. Objects are used by one thread.
 class LaunchGraphs {
  public:
-  /// Calls launches(), which launches the same kernels with the same arguments whenever the key is the same, and neither
-  /// waits nor allocates when it is called with one again. On a device that happens twice: the first time it prepares
-  /// what it needs, the second time it is recorded; from then on the recording is launched in its place.
+  /// Calls launches(), which launches the same kernels with the same arguments whenever the key is the same, and
+  /// neither waits nor allocates when it is called with one again. On a device that happens twice: the first time it
+  /// prepares what it needs, the second time it is recorded; from then on the recording is launched in its place.
   template <class Launches>
   void run(const LaunchKey& key, const Launches& launches) {
 #if defined(SHARDMARK_EMULATED_DEVICE) || defined(KOKKOS_ENABLE_CUDA)

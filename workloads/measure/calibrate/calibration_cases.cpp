@@ -34,7 +34,7 @@ struct Shape {
   ValueType wire = ValueType::fp32;
   Storage storage = Storage::dense;
   Pooling pooling = Pooling::sum;
-  bool uneven = false;  ///< the first rank has twice the tables of each other
+  bool uneven = false;  ///< the first rank has tables of the others too, half as many again as by itself
 
   bool operator==(const Shape&) const = default;
 };
@@ -142,9 +142,9 @@ constexpr std::array shapes{
     by_keys({"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad}),
     by_keys({"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad, unique_rows}),
     // Ranks that wait for one.
-    uneven({"table_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad}),
-    uneven({"table_wise", 2, 250 * thousand, 128, 4, 2048}),
     uneven({"table_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad}),
+    uneven({"table_wise", 4, 250 * thousand, 64, 2, 16384, 0.0, adagrad}),
+    uneven({"table_wise", 8, 20 * thousand, 32, 1, 32768}),
     uneven({"table_wise", 8, 100 * thousand, 128, 1, 8192, 1.05}),
     // Narrow on the wire.
     Shape{"table_wise", 4, 100 * thousand, 32, 1, 8192, 0.0, sgd, dense_partials, placement::ReplicatedGradients::dense,
@@ -162,7 +162,7 @@ Workload workload_of(const Shape& shape, int ranks, double largest_table, double
   workload.ids.alpha = shape.alpha;
   workload.ids.distribution = shape.alpha > 0.0 ? IdDistribution::power_law : IdDistribution::uniform;
   const auto most_rows = static_cast<std::int64_t>(largest_table / static_cast<double>(4 * shape.dim));
-  for (std::int64_t t = 0; t < (copies ? shape.tables : shape.tables * (ranks + (shape.uneven ? 1 : 0))); ++t) {
+  for (std::int64_t t = 0; t < (copies ? shape.tables : shape.tables * ranks); ++t) {
     workload.tables.push_back({.name = fmt::format("t{}", t),
                                .rows = std::max<std::int64_t>(1, std::min(shape.rows, most_rows)),
                                .dim = shape.dim,
@@ -188,10 +188,22 @@ std::string case_name(const Shape& shape, const Workload& workload) {
   return name;
 }
 
-/// Returns the number of the shape with dense tables, where these are not.
+/// Returns the number of the shape that is even, with dense tables, where this one is not.
 std::optional<std::size_t> like_of(Shape shape) {
-  if (std::exchange(shape.storage, Storage::dense) == Storage::dense) return {};
+  const bool dense = std::exchange(shape.storage, Storage::dense) == Storage::dense;
+  if (!std::exchange(shape.uneven, false) && dense) return {};
   return std::ranges::find(shapes, shape) - shapes.begin();
+}
+
+/// Gives the first rank tables of each other, so that it has about half as many again.
+void make_uneven(placement::Plan& plan, std::int64_t tables_of_rank) {
+  const std::int64_t others = plan.ranks - 1;
+  if (others == 0) return;
+  std::vector<std::int64_t> left(plan.ranks, std::max<std::int64_t>(1, tables_of_rank / (2 * others)));
+  for (placement::TablePlacement& table : plan.tables) {
+    int& rank = table.shards.front().rank;
+    if (rank > 0 && left[rank]-- > 0) rank = 0;
+  }
 }
 
 CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, double samples) {
@@ -206,9 +218,7 @@ CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, dou
   const Workload& workload = options.workload;
   placement::Plan plan = placement::make_plan(shape.planner, workload.tables, workload.features,
                                               plan_request_of(workload, ranks, config.movement));
-  if (shape.uneven)
-    for (auto each = plan.tables.begin() + shape.tables * ranks; each != plan.tables.end(); ++each)
-      each->shards.front().rank = 0;
+  if (shape.uneven) make_uneven(plan, shape.tables);
   return {case_name(shape, workload), options,        {{std::move(plan), options}},
           {{0, std::move(config)}},   like_of(shape), shape.uneven};
 }

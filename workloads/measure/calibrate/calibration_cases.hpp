@@ -20,9 +20,10 @@ struct CalibrationCase {
   RunOptions options;
   std::vector<PlannedTables> plans;  ///< one
   std::vector<PlannedCase> cases;    ///< one
-  /// Is, where its tables are not dense, the number of the case that is the same with dense tables.
+  /// Is, where its tables are not dense or the plan is uneven, the number of the case that is the same with dense
+  /// tables and an even plan.
   std::optional<std::size_t> like = {};
-  bool uneven = false;  ///< the first rank has twice as much to do as each other
+  bool uneven = false;  ///< the first rank has more to do than the others
 
   const placement::Plan& plan() const { return plans.front().plan; }
   const Case& config() const { return cases.front().config; }

@@ -200,22 +200,25 @@ class Fit {
   }
 
   /// Finds the share of a phase that remains where a rank works alone, by the least squares of
-  ///   measured - exchange - others = share x (most - others)
-  /// over the uneven cases: what the busiest rank takes by the terms, and what the others do in the mean.
+  ///   measured / even = share x most + (1 - share) x others
+  /// over the uneven cases, `even` being what the case takes that has an even plan, most what is predicted of the
+  /// busiest rank beside that, and others the mean of the other ranks.
   void find_share(std::size_t phase) {
     double both = 0.0, squares = 0.0;
     for (std::size_t c = 0; c < cases_.size(); ++c) {
       if (!uneven_[c]) continue;
-      const placement::StepPrediction now = predicted(c);
-      double most = 0.0, all = 0.0;
-      for (const auto& of_rank : now.computing) {
+      double most = 0.0, all = 0.0, even = 0.0;
+      const auto computing = predicted(c).computing;
+      for (const auto& of_rank : computing) {
         most = std::max(most, of_rank[phase]);
         all += of_rank[phase];
       }
-      const double others = (all - most) / std::max<double>(1.0, static_cast<double>(now.computing.size()) - 1.0);
-      const double weight = 1.0 / std::pow(measured_scale(c, phase), 2), more = most - others;
-      both += weight * more * (times_[c].phases[phase] - now.phases[phase].exchange - others);
-      squares += weight * more * more;
+      for (const auto& of_rank : predicted(*like_[c]).computing) even = std::max(even, of_rank[phase]);
+      if (even <= 0.0 || most >= all) continue;
+      const double others = (all - most) / static_cast<double>(computing.size() - 1);
+      const double more = (most - others) / even;
+      both += more * (times_[c].phases[phase] / times_[*like_[c]].phases[phase] - others / even);
+      squares += more * more;
     }
     machine_.alone.phases[phase] = squares > 0.0 ? std::clamp(both / squares, least_alone, 1.0) : 1.0;
   }

@@ -158,7 +158,7 @@ TEST(CalibrationCases, GiveEveryRankWorkAndStandApart) {
       EXPECT_EQ(each.plan().ranks, ranks);
       EXPECT_GE(each.options.workload.global_batch, ranks) << each.name;
       if (each.like) {
-        EXPECT_EQ(each.name, cases[*each.like].name + ", dynamic");
+        EXPECT_EQ(each.name, cases[*each.like].name + (each.uneven ? ", uneven" : ", dynamic"));
       }
     }
     EXPECT_EQ(names.size(), cases.size());
