@@ -32,8 +32,7 @@ std::int64_t dense_numbers_per_sample(const DenseSpec& spec);
 
 /// Computes forward and backward of a model with layers (reference/dense/dense_pass.hpp) in fp32, its parameters and
 /// their gradients one after the other in the order of reference::dense_blocks. A batch that is no larger than those
-/// before allocates nothing. On a device the kernels of small batches, which take less time than their launches, are
-/// launched together (LaunchGraphs).
+/// before allocates nothing. On a device the kernels of a batch that comes again are launched together (LaunchGraphs).
 class DenseLayers {
  public:
   /// Throws InputError as check_dense does.
@@ -70,8 +69,6 @@ class DenseLayers {
   struct Layer {
     std::int64_t inputs, outputs, first;  ///< first: its first parameter
   };
-
-  static constexpr std::int64_t most_small = 4096;  ///< samples of a batch whose kernels are launched together
 
   /// Sets what does not change while kernels compute a batch: places of matrices and lists of vectors.
   void prepare(const DenseBatch& batch);

@@ -96,9 +96,9 @@ TEST(DenseLayers, AreTheReferenceForBatchesOfAnySize) {
   }
 }
 
-/// On a device the third step and those behind it are recordings, which read the parameters of their time; two batches
-/// take turns.
-TEST(DenseLayers, OfSmallBatchesAreLaunchedTogether) {
+/// On a device what comes the third time is a recording, which reads the parameters of its time; two batches take
+/// turns.
+TEST(DenseLayers, OfBatchesThatComeAgainAreLaunchedTogether) {
   std::mt19937 random(7);
   for (const auto& [name, spec] : reference::small_models) {
     SCOPED_TRACE(name);
