@@ -21,7 +21,7 @@ constexpr double least_predicted = 0.25;  // of what was measured, in scales
 constexpr double least_alone = 0.1;       // share of the time of a phase
 constexpr double least_difference = 1.0;  // of counts of two cases; less is rounding
 constexpr std::array cache_shares{0.0625, 0.125, 0.25, 0.5, 1.0, 2.0};
-constexpr std::array exchange_shares{0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.35, 1.5};
+constexpr std::array exchange_shares{0.5, 0.6, 0.7, 0.8, 0.9};
 constexpr double least_gain = 0.05;  // of the squares, by other times of exchanges than those measured
 
 /// Holds what a case does, whatever time that takes.

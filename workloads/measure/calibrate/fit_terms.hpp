@@ -29,7 +29,7 @@ struct TermFit {
 /// Then the shares of lookup and update that remain where a rank works alone (AloneShares) are those of the uneven
 /// cases. Of the caches, some fractions and multiples of what cache_per_rank says are tried, and then of the times of
 /// exchanges, which within a step may take less than by themselves (links that have rested, ranks that go on while
-/// others still receive) or more.
+/// others still receive); what they take more is that of terms.
 TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
                   placement::MachineModel& machine);
 

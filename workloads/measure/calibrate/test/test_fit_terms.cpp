@@ -58,11 +58,11 @@ TEST(FitTerms, ExplainsTimesThatFollowTheModel) {
   }
 }
 
-/// Whether exchanges take 0.8 or 1.2 times as long in steps as by themselves.
+/// Of exchanges that take less in steps than by themselves.
 TEST(FitTerms, FindsHowLongExchangesTakeInSteps) {
   const auto cases = calibration_cases(3);
   const placement::MachineModel known = some_machine();
-  for (const double share : {0.8, 1.2}) {
+  for (const double share : {0.8, 0.6}) {
     placement::MachineModel in_steps = known, machine = placement::described_cluster();
     for (auto& [name, cost] : in_steps.exchanges)
       for (auto* message : {&cost.inside, &cost.between})
