@@ -14,20 +14,7 @@
 namespace shardmark::kernels {
 
 #if defined(SHARDMARK_EMULATED_DEVICE)
-/// Is what was launched on the device between two calls, to be launched again as one.
-class RecordedLaunches {
- public:
-  template <class Launches>
-  explicit RecordedLaunches(const Launches& launches) {
-    emulated::Device::get().begin_recording();
-    launches();
-    recording_ = emulated::Device::get().end_recording();
-  }
-  void launch() const { emulated::Device::get().launch(*recording_); }
-
- private:
-  std::shared_ptr<const emulated::Device::Recording> recording_;
-};
+using emulated::RecordedLaunches;
 #elif defined(KOKKOS_ENABLE_CUDA)
 /// Is a CUDA graph of what was launched on the stream of Kokkos.
 class RecordedLaunches {
@@ -70,7 +57,7 @@ class RecordedLaunches {
 #endif
 
 /// Is what launches depend on, the numbers and addresses that their kernels get.
-using LaunchKey = std::array<std::uint64_t, 8>;
+using LaunchKey = std::array<std::uint64_t, 10>;
 
 /// Launches the same kernels again and again as one: on a GPU a launch takes the host 2 to 10 us, and a graph of them
 /// about as long as one. Objects are used by one thread.

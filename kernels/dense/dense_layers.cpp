@@ -144,11 +144,12 @@ void DenseLayers::prepare(const DenseBatch& batch) {
 
 template <class Launches>
 void DenseLayers::launch(const DenseBatch& batch, std::int64_t begin, std::int64_t end, const Launches& launches) {
+  if constexpr (!on_device<DenseExecution>) return launches();
   const auto number = [](const auto* pointer) { return reinterpret_cast<std::uint64_t>(pointer); };
   graphs_.run({static_cast<std::uint64_t>(begin * (stages() + 1) + end), static_cast<std::uint64_t>(batch.samples),
                static_cast<std::uint64_t>(batch.global_batch), number(batch.numerical.data), number(batch.labels),
-               number(one_.data), number(vectors_.in_kernels().data()) ^ number(vector_gradients_.in_kernels().data()),
-               static_cast<std::uint64_t>(math_)},
+               number(one_.data), number(sums_.scratch.first(0).data()), number(vectors_.in_kernels().data()),
+               number(vector_gradients_.in_kernels().data()), static_cast<std::uint64_t>(math_)},
               launches);
 }
 

@@ -132,6 +132,27 @@ TEST(DenseLayers, OfBatchesThatComeAgainAreLaunchedTogether) {
   }
 }
 
+/// A larger batch, which fits where activations are but not where columns are summed, takes nothing from a recording.
+TEST(DenseLayers, RecordingsOutliveALargerBatch) {
+  std::mt19937 random(8);
+  for (const auto& [name, spec] : reference::small_models) {
+    SCOPED_TRACE(name);
+    const KernelBatch small(reference::random_input(spec, 128, random), 128),
+        large(reference::random_input(spec, 130, random), 130);
+    DenseLayers layers(spec);
+    const auto pass = [&](const KernelBatch& mine) {
+      layers.forward(mine.batch);
+      layers.backward(mine.batch, 0, layers.stages());
+      return computed(layers.gradients());
+    };
+    replace(layers.parameters(), std::vector<float>(layers.parameters().extent(0), 0.25F));
+    const auto expected = pass(small);
+    for (int again = 0; again < 3; ++again) EXPECT_EQ(pass(small), expected);
+    pass(large);
+    EXPECT_EQ(pass(small), expected);
+  }
+}
+
 TEST(DenseLayers, AreTheReferenceOnWideLayers) {
   std::mt19937 random(6);
   const DenseSpec dlrm{.kind = DenseKind::dlrm,

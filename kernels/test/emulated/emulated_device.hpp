@@ -16,4 +16,19 @@ void for_lanes(std::int64_t count, const Kernel& kernel) {
   });
 }
 
+/// Is what was launched on the device between two calls, to be launched again as one.
+class RecordedLaunches {
+ public:
+  template <class Launches>
+  explicit RecordedLaunches(const Launches& launches) {
+    Device::get().begin_recording();
+    launches();
+    recording_ = Device::get().end_recording();
+  }
+  void launch() const { Device::get().launch(*recording_); }
+
+ private:
+  std::shared_ptr<const Device::Recording> recording_;
+};
+
 }  // namespace shardmark::kernels::emulated
