@@ -149,7 +149,10 @@ TEST(DenseLayers, RecordingsOutliveALargerBatch) {
     const auto expected = pass(small);
     for (int again = 0; again < 3; ++again) EXPECT_EQ(pass(small), expected);
     pass(large);
+    std::vector<Array<DenseExecution, float>> others;  // where the sums of columns were
+    for (int array = 0; array < 16; ++array) others.push_back(computed_with(std::vector<float>(500, 7.0F)));
     EXPECT_EQ(pass(small), expected);
+    for (const auto& each : others) EXPECT_EQ(computed(each), std::vector<float>(500, 7.0F));
   }
 }
 
