@@ -13,10 +13,14 @@
 namespace shardmark::workloads {
 
 RequestedBags::RequestedBags(const ShardLayout& layout, const std::vector<placement::RowTransfer>& modes,
-                             std::int64_t features) {
-  std::vector<std::int64_t> first(static_cast<std::size_t>(features));
-  for (std::size_t s = 0; s < modes.size(); ++s)
-    if (modes[s] == placement::RowTransfer::unique_rows) first[layout.strips[s].feature] = layout.strips[s].hot_rows;
+                             std::int64_t features)
+    : requested_(static_cast<std::size_t>(features)) {
+  std::vector<std::int64_t> first(requested_.size());
+  for (std::size_t s = 0; s < modes.size(); ++s) {
+    if (modes[s] != placement::RowTransfer::unique_rows) continue;
+    first[layout.strips[s].feature] = layout.strips[s].hot_rows;
+    requested_[layout.strips[s].feature] = true;
+  }
   if (std::ranges::all_of(first, [](std::int64_t row) { return row == 0; })) return;
   first_row_ = kernels::array_of(Execution(), first, "shardmark::first_asked_row");
   first_id_ = decltype(first_id_)("shardmark::first_asked_id", first.size() + 1);
@@ -27,7 +31,14 @@ void RequestedBags::set(const StepInput& input) {
   ids_ = input.ids;
   if (first_row_.extent(0) == 0) return;
   const Execution exec;
-  bags_ = kernels::later_rows<Execution>(exec, first_row_, input.bags, workspace_);
+  first_bag_.host.assign(1, 0);
+  std::int64_t most_ids = 0;
+  for (std::size_t f = 0; f < requested_.size(); ++f) {
+    first_bag_.host.push_back(first_bag_.host.back() + (requested_[f] ? input.bags_of(f) : 0));
+    if (requested_[f]) most_ids += input.ids[f];
+  }
+  bags_ = kernels::later_rows<Execution>(exec, {first_row_, first_bag_.array(), first_bag_.host.back(), most_ids},
+                                         input.bags, workspace_);
   kernels::take<Execution>(exec, bags_.offsets, bags_.first_bag, first_id_.on_device());
   first_id_.read();
   for (std::size_t f = 0; f < ids_.size(); ++f) ids_[f] = first_id_(f + 1) - first_id_(f);

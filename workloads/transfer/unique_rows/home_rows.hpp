@@ -15,8 +15,9 @@
 
 namespace shardmark::workloads {
 
-/// Holds the bags of a rank's samples without the ids of hot rows, which it does not request; the other rows of their
-/// tables are counted from the first one. Where no rows are hot, the bags are as they came.
+/// Holds the bags of the features whose rows a rank requests, without the ids of hot rows, which it does not; the other
+/// rows of their tables are counted from the first one. Where no rows are hot, the bags of all features are as they
+/// came.
 class RequestedBags {
  public:
   /// Takes `modes`: by strip.
@@ -25,11 +26,13 @@ class RequestedBags {
   /// Takes the bags of a step; what the following return holds until the next call.
   void set(const StepInput& input);
   const kernels::Bags<Execution, std::int64_t>& bags() const { return bags_; }
-  /// Returns [features]: the number of ids of each.
+  /// Returns [features]: the number of ids of each among them.
   const std::vector<std::int64_t>& ids() const { return ids_; }
 
  private:
+  std::vector<bool> requested_;               ///< [features]
   ConstDeviceArray<std::int64_t> first_row_;  ///< [features]; empty where no rows are hot
+  HostList<std::int64_t> first_bag_;          ///< [features + 1] among the bags of those that are requested
   HostResult<std::int64_t> first_id_;         ///< [features + 1]
   kernels::LaterRowsWorkspace<Execution> workspace_;
   kernels::Bags<Execution, std::int64_t> bags_;
