@@ -18,9 +18,9 @@ double cost(const MessageCost& message, double count, double bytes) {
 
 double sum_of(std::span<const double> bytes) { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
 
-/// Returns the seconds of what leaves, or enters, the busiest node.
-double node_seconds(const RankLayout& layout, const MachineModel& machine, std::span<const double> bytes) {
-  if (machine.node_bytes_per_second <= 0.0 || layout.nodes() == 1) return 0.0;
+/// Returns the seconds of what leaves, or enters, the busiest node at that rate; 0: no limit.
+double node_seconds(const RankLayout& layout, double bytes_per_second, std::span<const double> bytes) {
+  if (bytes_per_second <= 0.0 || layout.nodes() == 1) return 0.0;
   const double all = sum_of(bytes);
   double most = 0.0;
   for (int node = 0; node < layout.nodes(); ++node) {
@@ -28,7 +28,22 @@ double node_seconds(const RankLayout& layout, const MachineModel& machine, std::
     const double of_node = sum_of(bytes.subspan(static_cast<std::size_t>(node) * layout.per_node, own));
     most = std::max({most, of_node * (layout.ranks - own), (all - of_node) * own});
   }
-  return most / machine.node_bytes_per_second;
+  return most / bytes_per_second;
+}
+
+/// Returns the same where only ranks with the same number on their nodes exchange.
+double node_rail_seconds(const RankLayout& layout, double bytes_per_second, std::span<const double> bytes) {
+  if (bytes_per_second <= 0.0) return 0.0;
+  double most = 0.0;
+  for (int node = 0; node < layout.nodes(); ++node)
+    most = std::max(most, sum_of(bytes.subspan(static_cast<std::size_t>(node) * layout.per_node, layout.on_node(node))));
+  return most * (layout.nodes() - 1) / bytes_per_second;
+}
+
+/// Returns what an all-reduce of that many bytes takes of the links of a node: those of a ring.
+double node_sum_seconds(const RankLayout& layout, double bytes_per_second, double bytes) {
+  const double N = layout.nodes();
+  return N > 1 && bytes_per_second > 0.0 ? 2 * (N - 1) / N * bytes / bytes_per_second : 0.0;
 }
 
 /// Returns the seconds of what leaves, or enters, the busiest group of ranks that share a switch, to and from the
@@ -114,7 +129,8 @@ double seconds_of(const RankLayout& layout, const MachineModel& machine, std::st
                                                    : direct_seconds(layout, machine, exchange, bytes);
   if (links <= 0.0) return 0.0;
   return latency_seconds(layout, machine, exchange) +
-         std::max({links, node_seconds(layout, machine, bytes), switch_seconds(layout, machine, bytes)});
+         std::max({links, node_seconds(layout, machine.node_bytes_per_second, bytes),
+                   switch_seconds(layout, machine, bytes)});
 }
 
 /// Ranks of one node, or of one rail, as a cluster of their own.
@@ -167,15 +183,10 @@ double node_exchange_seconds(const RankLayout& layout, const MachineModel& machi
 
 double rail_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                              std::span<const double> bytes) {
-  double most = 0.0, of_node = 0.0;
+  double most = node_rail_seconds(layout, machine.node_bytes_per_second, bytes);
   for (int rail = 0; rail < std::min(layout.per_node, layout.ranks); ++rail)
     most = std::max(most, group_seconds({layout.nodes(), 1}, machine, exchange, bytes, rail, layout.per_node));
-  if (machine.node_bytes_per_second > 0.0)
-    for (int node = 0; node < layout.nodes(); ++node)
-      of_node = std::max(of_node,
-                         sum_of(bytes.subspan(static_cast<std::size_t>(node) * layout.per_node, layout.on_node(node))) *
-                             (layout.nodes() - 1) / machine.node_bytes_per_second);
-  return std::max(most, of_node);
+  return most;
 }
 
 double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine, double bytes) {
@@ -185,8 +196,6 @@ double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine,
   const double ring = 2 * (L - 1) * cost(inside, 1, bytes / L) + 2 * (N - 1) * cost(between, 1, bytes / P);
   const double tree =
       2 * std::ceil(std::log2(L)) * cost(inside, 1, bytes) + 2 * std::ceil(std::log2(N)) * cost(between, 1, bytes);
-  const double node =
-      N > 1 && machine.node_bytes_per_second > 0.0 ? 2 * (N - 1) / N * bytes / machine.node_bytes_per_second : 0.0;
   double links = std::min(ring, tree);
   if (machine.all_reduce_by_trees) {
     const auto part = [&](const MessageCost& message, double times) {
@@ -195,7 +204,17 @@ double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine,
     const double latency = 2 * (L - 1) * inside.seconds(0.0) + 2 * std::ceil(std::log2(N)) * between.seconds(0.0);
     links = std::min(links, latency + std::max(part(inside, 2 * (L - 1)), part(between, 2 * (N - 1) / N)));
   }
-  return machine.all_reduce_call + std::max(links, node);
+  return machine.all_reduce_call + std::max(links, node_sum_seconds(layout, machine.node_bytes_per_second, bytes));
+}
+
+double limited_seconds(const RankLayout& layout, const LinkLimit& limit, std::span<const double> bytes,
+                       std::span<const double> rail_bytes) {
+  return node_seconds(layout, limit.bytes_per_second, bytes) +
+         node_rail_seconds(layout, limit.bytes_per_second, rail_bytes);
+}
+
+double limited_sum_seconds(const RankLayout& layout, const LinkLimit& limit, double bytes) {
+  return node_sum_seconds(layout, limit.bytes_per_second, bytes);
 }
 
 double link_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
@@ -203,7 +222,9 @@ double link_seconds(const RankLayout& layout, const MachineModel& machine, std::
   if (layout.ranks <= 1) return 0.0;
   const ExchangeCost& message = machine.exchange(exchange);
   const double inside = message.inside.bytes_per_second() / least_share(machine.alone.inside),
-               between = message.between.bytes_per_second() / least_share(machine.alone.between);
+               between = machine.limit.limits()
+                             ? 0.0
+                             : message.between.bytes_per_second() / least_share(machine.alone.between);
   const double L = std::min(layout.per_node, layout.ranks), far = layout.ranks - L, all = sum_of(bytes);
   double most = 0.0;
   for (const double sent : bytes) {
@@ -212,7 +233,8 @@ double link_seconds(const RankLayout& layout, const MachineModel& machine, std::
     most = std::max(most, (inside > 0 ? (L - 1) * busiest / inside : 0.0) +
                               (far > 0 && between > 0 ? far * busiest / between : 0.0));
   }
-  return std::max(most, node_seconds(layout, machine, bytes));
+  return std::max({most, node_seconds(layout, machine.node_bytes_per_second, bytes),
+                   node_seconds(layout, machine.limit.bytes_per_second, bytes) - machine.limit.burst_seconds()});
 }
 
 }  // namespace shardmark::placement

@@ -42,8 +42,15 @@ double rail_exchange_seconds(const RankLayout& layout, const MachineModel& machi
 /// the two, which run at once.
 double all_reduce_seconds(const RankLayout& layout, const MachineModel& machine, double bytes);
 
+/// Returns the seconds for which an exchange takes up the links of the busiest node in the long run, in which rank r
+/// exchanges bytes[r] with each other rank, and rail_bytes[r] with each that has its number on another node, directly.
+double limited_seconds(const RankLayout& layout, const LinkLimit& limit, std::span<const double> bytes,
+                       std::span<const double> rail_bytes);
+/// Returns those of an all-reduce of that many bytes.
+double limited_sum_seconds(const RankLayout& layout, const LinkLimit& limit, double bytes);
+
 /// Returns the seconds that the bytes of the busiest rank take at the speed of large messages, without any latency: the
-/// least that the links allow.
+/// least that the links allow, where they have a limit (LinkLimit) after a rest.
 double link_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                     std::span<const double> bytes);
 

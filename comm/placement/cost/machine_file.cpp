@@ -88,6 +88,13 @@ AloneShares alone_of(const MachineObject& object) {
   return alone;
 }
 
+LinkLimit limit_of(const MachineObject& object) {
+  object.require_keys({"bytes_per_second", "burst_bytes"});
+  object.at("bytes_per_second");
+  object.at("burst_bytes");
+  return {object.rate("bytes_per_second"), object.rate("burst_bytes")};
+}
+
 ExchangeCost exchange_of(const MachineObject& object) {
   return {object.points("inside"), object.points("between"), object.seconds("call"), object.seconds("inside_round"),
           object.seconds("between_round")};
@@ -179,6 +186,8 @@ Json to_json(const MachineModel& machine) {
   if (machine.switch_ranks > 0)
     json["switch"] = {{"ranks", machine.switch_ranks}, {"bytes_per_second", machine.switch_bytes_per_second}};
   if (machine.alone != AloneShares{}) json["alone"] = alone_json(machine.alone);
+  if (machine.limit.limits())
+    json["limit"] = {{"bytes_per_second", machine.limit.bytes_per_second}, {"burst_bytes", machine.limit.burst}};
   add_positive(json, "node_bytes_per_second", machine.node_bytes_per_second);
   Json rates = Json::object();
   add_positive(rates, "stream", machine.stream_bytes_per_second);
@@ -218,6 +227,7 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   if (top.has("optimizer_weights")) read_weights(top.object("optimizer_weights"), machine);
   read_messages(top, machine);
   if (top.has("alone")) machine.alone = alone_of(top.object("alone"));
+  if (top.has("limit")) machine.limit = limit_of(top.object("limit"));
   machine.node_bytes_per_second = top.rate("node_bytes_per_second");
   if (top.has("switch")) read_switch(top.object("switch"), machine);
   if (top.has("auto")) machine.ratios = read_ratios(top.object("auto"));

@@ -79,6 +79,19 @@ struct AloneShares {
   bool operator==(const AloneShares&) const = default;
 };
 
+/// Says what leaves or enters a node in the long run, where networks limit that by a bucket of tokens, as clouds and
+/// `tc` do: links that have rested send `burst` bytes at once, and then bytes_per_second; resting, they regain as much.
+struct LinkLimit {
+  double bytes_per_second = 0.0;  ///< 0: there is no limit
+  double burst = 0.0;             ///< bytes
+
+  bool limits() const { return bytes_per_second > 0.0; }
+  /// Returns the seconds of messages that links which have rested spare at most.
+  double burst_seconds() const { return limits() ? burst / bytes_per_second : 0.0; }
+
+  bool operator==(const LinkLimit&) const = default;
+};
+
 /// Says how fast a machine does what a step needs. It is measured (`shardmark calibrate`) or described
 /// (comm/placement/machines/). machine_file.hpp is its JSON.
 struct MachineModel {
@@ -104,6 +117,7 @@ struct MachineModel {
   std::map<std::string, double, std::less<>> optimizer_weights;  ///< of update.optimizer_value; absent ones: 1
   std::map<std::string, ExchangeCost, std::less<>> exchanges;    ///< by name; others are taken to be as mpi_alltoallv
   AloneShares alone;
+  LinkLimit limit;                     ///< of the links of a node to others
   double node_bytes_per_second = 0.0;  ///< that leave a node at most, of all its ranks; 0: no limit but the messages'
   /// Says how many ranks of a node share a switch (0: all), and what leaves such a group at most for others of the
   /// node.

@@ -29,19 +29,19 @@ class Prediction {
 
   StepPrediction run() {
     compute();
-    const auto shared = shared_exchange_seconds(step_, machine_, work_.totals);
+    const auto shared = shared_exchange_times(step_, machine_, work_.totals);
     for (std::size_t p = 0; p < phase_count; ++p) add_exchange(static_cast<Phase>(p), shared[p]);
     for (const auto& [phase, bytes] :
          {std::pair(Phase::input_dist, &RankWork::requested), std::pair(Phase::output_dist, &RankWork::vectors),
           std::pair(Phase::grad_dist, &RankWork::gradients)}) {
       const bool stays = step_.at_home && phase != Phase::input_dist;
-      add_exchange(phase, stays ? at_home_seconds(step_, machine_)
-                                : phase_exchange_seconds(step_, machine_, rank_bytes(work_, bytes)));
+      add_exchange(phase, stays ? ExchangeTime{at_home_seconds(step_, machine_)}
+                                : phase_exchange_time(step_, machine_, rank_bytes(work_, bytes)));
       if (!stays) result_.phases[index_of(phase)].least += link(bytes);
     }
     double row_sums = 0.0;
     for (const RankWork& rank : work_.ranks) row_sums = std::max(row_sums, rank.row_sums);
-    add_exchange(Phase::update, row_sum_seconds(step_, machine_, row_sums));
+    add_exchange(Phase::update, row_sum_time(step_, machine_, row_sums));
     add_floors();
     find_path();
     count_bytes();
@@ -82,6 +82,11 @@ class Prediction {
     }
   }
 
+  void add_exchange(Phase phase, const ExchangeTime& time) {
+    exchanging_[index_of(phase)] += time;
+    add_exchange(phase, time.messages);
+  }
+
   void add_exchange(Phase phase, double seconds) {
     PhasePrediction& of = result_.phases[index_of(phase)];
     of.exchange += seconds;
@@ -115,13 +120,13 @@ class Prediction {
   }
 
   void find_path() {
-    std::array<double, phase_count> computing{}, travelling{};
-    for (std::size_t p = 0; p < phase_count; ++p) {
-      travelling[p] = result_.phases[p].exchange;
-      computing[p] = result_.phases[p].seconds - travelling[p];
-    }
-    result_.path = step_path(step_, machine_, computing, travelling);
+    std::array<double, phase_count> computing{};
+    for (std::size_t p = 0; p < phase_count; ++p)
+      computing[p] = result_.phases[p].seconds - result_.phases[p].exchange;
+    result_.path = step_path(step_, machine_, computing, exchanging_);
     result_.seconds = result_.path.seconds;
+    for (const StepPart& part : std::span(result_.path.parts).first(result_.path.count))
+      add_exchange(part.phase, part.held_back);
   }
 
   /// Counts what ranks send and receive: a home sends what its owners receive, to all ranks, to its node or along its
@@ -172,6 +177,7 @@ class Prediction {
   const MachineModel& machine_;
   const StepWork& work_;
   RankLayout layout_;
+  std::array<ExchangeTime, phase_count> exchanging_{};
   StepPrediction result_;
 };
 
@@ -182,44 +188,54 @@ double dense_seconds(const StepContext& step, const MachineModel& machine) {
   return machine.dense_start + step.dense_flops * static_cast<double>(step.samples()) / machine.flops;
 }
 
-std::array<double, phase_count> shared_exchange_seconds(const StepContext& step, const MachineModel& machine,
-                                                        const StepTotals& totals) {
+std::array<ExchangeTime, phase_count> shared_exchange_times(const StepContext& step, const MachineModel& machine,
+                                                            const StepTotals& totals) {
   const RankLayout layout = step.layout();
-  const auto even_exchange = [&](double bytes, std::string_view exchange) {
+  const auto even_exchange = [&](double bytes, std::string_view exchange, double times = 1.0) {
+    if (bytes < least_bytes) return ExchangeTime{};
     const std::vector<double> of_rank(static_cast<std::size_t>(layout.ranks), bytes);
-    return bytes >= least_bytes ? exchange_seconds(layout, machine, exchange, of_rank) : 0.0;
+    return ExchangeTime{times * exchange_seconds(layout, machine, exchange, of_rank),
+                        times * limited_seconds(layout, machine.limit, of_rank, {})};
   };
-  std::array<double, phase_count> seconds{};
+  const auto sum = [&](double bytes) {
+    return ExchangeTime{all_reduce_seconds(layout, machine, bytes), limited_sum_seconds(layout, machine.limit, bytes)};
+  };
+  std::array<ExchangeTime, phase_count> times{};
   // Messages that say how much comes, or that carry so little that latency is all of them: of bags their lengths apart
   // from their ids, and weights; of rows their numbers. A byte each.
   const bool pools = totals.pools > 0, asks = totals.asks_rows > 0;
   const int announcements =
       (pools ? 1 : 0) + (pools && step.weighted ? 1 : 0) + (asks ? 1 : 0) + (pools && asks ? 1 : 0);
   if (announcements > 0)
-    seconds[index_of(Phase::input_dist)] =
-        static_cast<double>(announcements * step.groups) * even_exchange(1.0, step.exchange);
+    times[index_of(Phase::input_dist)] =
+        even_exchange(1.0, step.exchange, static_cast<double>(announcements * step.groups));
   const bool halves = step.movement.transfer == RowTransfer::reduce_scatter_halving;
-  const double reduced = even_exchange(totals.reduced, halves ? halving_exchange : library_exchange);
-  seconds[index_of(Phase::output_dist)] = seconds[index_of(Phase::grad_dist)] = reduced;
-  seconds[index_of(Phase::dense)] =
-      all_reduce_seconds(layout, machine, machine.software.gradient_bytes * step.dense_parameters);
-  double& update = seconds[index_of(Phase::update)];
+  const ExchangeTime reduced = even_exchange(totals.reduced, halves ? halving_exchange : library_exchange);
+  times[index_of(Phase::output_dist)] = times[index_of(Phase::grad_dist)] = reduced;
+  times[index_of(Phase::dense)] = sum(machine.software.gradient_bytes * step.dense_parameters);
+  ExchangeTime& update = times[index_of(Phase::update)];
   if (totals.all_reduced >= least_bytes)  // as fp32
-    update += all_reduce_seconds(layout, machine, machine.software.gradient_bytes / 4 * totals.all_reduced);
-  if (totals.all_gathered >= least_bytes)
-    update += 2 * even_exchange(8.0, library_exchange) + even_exchange(totals.all_gathered, library_exchange);
-  return seconds;
+    update += sum(machine.software.gradient_bytes / 4 * totals.all_reduced);
+  if (totals.all_gathered >= least_bytes) {
+    update += even_exchange(8.0, library_exchange, 2.0);
+    update += even_exchange(totals.all_gathered, library_exchange);
+  }
+  return times;
 }
 
 double at_home_seconds(const StepContext& step, const MachineModel& machine) {
   return exchange_seconds(step, machine, std::vector<double>(static_cast<std::size_t>(step.ranks), 1.0));
 }
 
-double row_sum_seconds(const StepContext& step, const MachineModel& machine, double bytes) {
+ExchangeTime row_sum_time(const StepContext& step, const MachineModel& machine, double bytes) {
   const ExchangeCost& message = machine.exchange(step.exchange);
-  if (bytes < least_bytes) return 0.0;
-  return latency_seconds(step.layout(), machine, step.exchange) +
-         (step.layout().nodes() > 1 ? message.between : message.inside).seconds(bytes);
+  if (bytes < least_bytes) return {};
+  const RankLayout layout = step.layout();
+  std::vector<double> to_each(static_cast<std::size_t>(layout.ranks));
+  to_each.front() = bytes / std::max(1, layout.ranks - 1);
+  return {latency_seconds(layout, machine, step.exchange) +
+              (layout.nodes() > 1 ? message.between : message.inside).seconds(bytes),
+          limited_seconds(layout, machine.limit, to_each, {})};
 }
 
 StepTotals& StepTotals::operator+=(const StepTotals& other) {
@@ -244,15 +260,16 @@ StepPrediction predict_step(const StepContext& step, const MachineModel& machine
   return predict_work(whole, machine, step_work(whole, machine, plan));
 }
 
-double phase_exchange_seconds(const StepContext& step, const MachineModel& machine, RankBytes sent) {
+ExchangeTime phase_exchange_time(const StepContext& step, const MachineModel& machine, RankBytes sent) {
   const RankLayout layout = step.layout();
+  const double links = limited_seconds(layout, machine.limit, sent.all, sent.rail);
   const auto groups = static_cast<double>(step.groups);
   for (auto* bytes : {&sent.all, &sent.node, &sent.rail})
     for (double& of_rank : *bytes) of_rank /= groups;
   double seconds = exchange_seconds(layout, machine, step.exchange, sent.all);
   if (moves(sent.node)) seconds += node_exchange_seconds(layout, machine, step.exchange, sent.node);
   if (moves(sent.rail)) seconds += rail_exchange_seconds(layout, machine, step.exchange, sent.rail);
-  return groups * seconds;
+  return {groups * seconds, links};
 }
 
 double exchange_seconds(const StepContext& step, const MachineModel& machine, std::span<const double> bytes) {

@@ -120,19 +120,19 @@ std::array<double, phase_count> compute_seconds(const MachineModel& machine, con
 /// Returns the seconds that the dense half computes, the same on all ranks.
 double dense_seconds(const StepContext& step, const MachineModel& machine);
 
-/// Returns the seconds, by phase, of what all ranks exchange alike: messages that announce lengths and numbers, partial
+/// Returns the times, by phase, of what all ranks exchange alike: messages that announce lengths and numbers, partial
 /// sums that are added on their way, gradients of replicated tables and of dense layers.
-std::array<double, phase_count> shared_exchange_seconds(const StepContext& step, const MachineModel& machine,
-                                                        const StepTotals& totals);
+std::array<ExchangeTime, phase_count> shared_exchange_times(const StepContext& step, const MachineModel& machine,
+                                                            const StepTotals& totals);
 /// Returns the seconds in which ranks signal each other that vectors which lie at home are complete.
 double at_home_seconds(const StepContext& step, const MachineModel& machine);
-/// Returns the seconds of the exchange of sums over whole rows, where the busiest rank sends that many bytes.
-double row_sum_seconds(const StepContext& step, const MachineModel& machine, double bytes);
+/// Returns the time of the exchange of sums over whole rows, where the busiest rank sends that many bytes.
+ExchangeTime row_sum_time(const StepContext& step, const MachineModel& machine, double bytes);
 
 /// Describes a predicted phase: the seconds of the slowest rank, and what they are spent on.
 struct PhasePrediction {
   double seconds = 0.0;   ///< of the phase: computing, plus what its exchange takes
-  double exchange = 0.0;  ///< of them, in the exchange
+  double exchange = 0.0;  ///< of them, in the exchange, links that hold it back included
   double mean = 0.0;      ///< mean over the ranks
   double least = 0.0;     ///< that the machine's ceilings and links allow for the same bytes
   int slowest_rank = 0;
@@ -173,8 +173,8 @@ struct RankBytes {
   std::vector<double> all, node, rail;
 };
 
-/// Returns the seconds of an exchange phase of a step in which each group of tables exchanges its share in turn.
-double phase_exchange_seconds(const StepContext& step, const MachineModel& machine, RankBytes bytes);
+/// Returns the time of an exchange phase of a step in which each group of tables exchanges its share in turn.
+ExchangeTime phase_exchange_time(const StepContext& step, const MachineModel& machine, RankBytes bytes);
 
 /// Returns the seconds of an exchange in which rank r exchanges bytes[r] with each other rank: from r to all
 /// (output_dist), which takes as long as from all to r.

@@ -24,6 +24,7 @@ void drop_row_shares(MachineModel& machine);
 void drop_switch(MachineModel& machine);
 void drop_alone_messages(MachineModel& machine);
 void drop_alone_phases(MachineModel& machine);
+void drop_limit(MachineModel& machine);
 void drop_node_limit(MachineModel& machine);
 void drop_trees(MachineModel& machine);
 void drop_narrow_gradients(MachineModel& machine);
@@ -37,6 +38,7 @@ inline constexpr std::array model_parts{
     ModelPart{"switch", "links that ranks of a node share", drop_switch},
     ModelPart{"alone_messages", "messages that are faster the less others send", drop_alone_messages},
     ModelPart{"alone_phases", "phases that are faster the less other ranks compute", drop_alone_phases},
+    ModelPart{"limit", "what limits links between nodes in the long run", drop_limit},
     ModelPart{"node_limit", "links between nodes that ranks of a node share", drop_node_limit},
     ModelPart{"trees", "all-reduces by trees between nodes", drop_trees},
     ModelPart{"narrow_gradients", "gradients that are summed in fewer than 4 bytes", drop_narrow_gradients},

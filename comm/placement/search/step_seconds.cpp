@@ -46,7 +46,7 @@ StepSeconds::StepSeconds(const StepContext& step, const MachineModel& machine)
       messages_(messages_of(step.exchange, layout_)),
       cost_(machine.exchange(step.exchange)) {
   const bool even = layout_.nodes() == 1 || layout_.ranks % layout_.per_node == 0;
-  const bool knows_slowing = !machine.alone.of_messages() || layout_.nodes() == 1;
+  const bool knows_slowing = (!machine.alone.of_messages() && !machine.limit.limits()) || layout_.nodes() == 1;
   follows_from_busiest_ = sends_directly(step.exchange) && even && machine.switch_ranks == 0 && knows_slowing &&
                           never_falls(cost_.inside) && never_falls(cost_.between);
   latency_ = latency_seconds(layout_, machine, step.exchange);
@@ -132,29 +132,30 @@ double StepSeconds::exchange(std::size_t w, const RankCosts& most, const RankCos
   return seconds;
 }
 
-double StepSeconds::exchange(RankBytes bytes) const {
+ExchangeTime StepSeconds::exchange(RankBytes bytes) const {
   for (auto* of_kind : {&bytes.all, &bytes.node, &bytes.rail})
     for (double& of_rank : *of_kind) of_rank = of_rank < least_bytes ? 0.0 : of_rank;
-  return phase_exchange_seconds(step_, machine_, std::move(bytes));
+  return phase_exchange_time(step_, machine_, std::move(bytes));
 }
 
-const std::array<double, phase_count>& StepSeconds::shared(const StepTotals& totals) const {
+const std::array<ExchangeTime, phase_count>& StepSeconds::shared(const StepTotals& totals) const {
   if (totals != last_) {
     last_ = totals;
-    of_last_ = shared_exchange_seconds(step_, machine_, totals);
+    of_last_ = shared_exchange_times(step_, machine_, totals);
   }
   return of_last_;
 }
 
 double StepSeconds::step(const RankCosts& most, const RankCosts& all,
-                         const std::array<double, exchange_phases>& exchanges, const StepTotals& totals) const {
-  std::array<double, phase_count> computing = always_, travelling = shared(totals);
+                         const std::array<ExchangeTime, exchange_phases>& exchanges, const StepTotals& totals) const {
+  std::array<double, phase_count> computing = always_;
+  std::array<ExchangeTime, phase_count> travelling = shared(totals);
   for (std::size_t p = 0; p < phase_count; ++p)
     computing[p] +=
         beside_others(machine_.alone.phases[p], layout_, most[RankCosts::computing + p], all[RankCosts::computing + p]);
   for (std::size_t w = 0; w < exchange_phases; ++w)
-    travelling[index_of(exchanged_phases[w])] += w > 0 && step_.at_home ? at_home_ : exchanges[w];
-  travelling[index_of(Phase::update)] += row_sum_seconds(step_, machine_, most[RankCosts::row_sums]);
+    travelling[index_of(exchanged_phases[w])] += w > 0 && step_.at_home ? ExchangeTime{at_home_} : exchanges[w];
+  travelling[index_of(Phase::update)] += row_sum_time(step_, machine_, most[RankCosts::row_sums]);
   return step_path(step_, machine_, computing, travelling).seconds;
 }
 

@@ -46,19 +46,19 @@ class StepSeconds {
 
   /// Returns whether the time of an exchange follows from its busiest rank, its busiest node and the sum over the
   /// ranks: every rank sends to every other directly, nodes have equally many ranks, larger messages never take less,
-  /// and if messages slow each other down, there is one node.
+  /// and if messages slow each other down or links have a limit, there is one node.
   bool follows_from_busiest() const { return follows_from_busiest_; }
   /// Returns, where it does, the seconds of exchange phase w in which no rank's messages take longer than `most` and
   /// the ranks of each node exchange that many bytes with each other rank and along their rails. all: sums over ranks.
   double exchange(std::size_t w, const RankCosts& most, const RankCosts& all, std::span<const double> node_bytes,
                   std::span<const double> rail_bytes) const;
-  /// Returns the seconds of an exchange phase in which ranks exchange these bytes.
-  double exchange(RankBytes bytes) const;
+  /// Returns the time of an exchange phase in which ranks exchange these bytes.
+  ExchangeTime exchange(RankBytes bytes) const;
   /// Returns whether nodes limit exchanges.
   bool has_nodes() const;
 
-  double step(const RankCosts& most, const RankCosts& all, const std::array<double, exchange_phases>& exchanges,
-              const StepTotals& totals) const;
+  double step(const RankCosts& most, const RankCosts& all,
+              const std::array<ExchangeTime, exchange_phases>& exchanges, const StepTotals& totals) const;
 
  private:
   double groups() const { return static_cast<double>(std::max<std::int64_t>(step_.groups, 1)); }
@@ -68,7 +68,7 @@ class StepSeconds {
   double alone_share(double bytes) const;  ///< of sending(), where messages are only sent inside a node
   double sending_in_node(double bytes) const;
   double sending_on_rail(double bytes) const;
-  const std::array<double, phase_count>& shared(const StepTotals& totals) const;
+  const std::array<ExchangeTime, phase_count>& shared(const StepTotals& totals) const;
 
   const StepContext& step_;
   const MachineModel& machine_;
@@ -82,7 +82,7 @@ class StepSeconds {
   double at_home_ = 0.0;                      ///< at_home_seconds()
   std::array<double, phase_count> always_{};  ///< seconds that ranks compute without tables
   mutable StepTotals last_{.pools = -1};      ///< what shared() was asked before, and answered
-  mutable std::array<double, phase_count> of_last_{};
+  mutable std::array<ExchangeTime, phase_count> of_last_{};
 };
 
 }  // namespace shardmark::placement

@@ -81,6 +81,20 @@ TEST(ExchangeTime, RanksOfANodeShareItsLink) {
   EXPECT_EQ(exchange_seconds(layout, machine, "linear", alike(layout, 1e6)), free);
 }
 
+TEST(ExchangeTime, LinksOfTheBusiestNodeHaveALimit) {
+  const RankLayout layout{4, 2};
+  MachineModel machine = cluster();
+  EXPECT_EQ(limited_seconds(layout, machine.limit, alike(layout, 1000), {}), 0);
+  machine.limit = {1e6, 500};
+  const std::vector<double> none(4);
+  EXPECT_DOUBLE_EQ(limited_seconds(layout, machine.limit, alike(layout, 1000), none), 4e-3);
+  EXPECT_DOUBLE_EQ(limited_seconds(layout, machine.limit, std::vector<double>{1000, 200, 0, 0}, none), 2.4e-3);
+  EXPECT_DOUBLE_EQ(limited_seconds(layout, machine.limit, none, std::vector<double>{1000, 200, 0, 0}), 1.2e-3);
+  EXPECT_EQ(limited_seconds({4, 4}, machine.limit, alike(layout, 1000), none), 0);
+  EXPECT_DOUBLE_EQ(limited_sum_seconds(layout, machine.limit, 1000), 1e-3);
+  EXPECT_DOUBLE_EQ(link_seconds(layout, machine, "linear", alike(layout, 1000)), 4e-3 - 0.5e-3);
+}
+
 TEST(ExchangeTime, MessagesAreFasterTheLessOthersSend) {
   const RankLayout layout{4, 1};
   MachineModel machine = cluster();

@@ -65,6 +65,16 @@ TEST(MachineDescription, ALatencyIsThatOfARoundWhereTheMachineHasRounds) {
             like.all_reduce_between.seconds(0.0));
 }
 
+TEST(MachineDescription, OtherLinksAreNotLimitedAsThoseThatWereMeasured) {
+  MachineModel like = described_cluster();
+  like.limit = {119e6, 250e3};
+  like.alone.between = {{1000, 0.5}};
+  EXPECT_TRUE(described_machine(like, {.latency = 7e-6}).machine.limit.limits());
+  const MachineModel machine = described_machine(like, {.links = NodeLinks{1, 25e9}}).machine;
+  EXPECT_FALSE(machine.limit.limits());
+  EXPECT_FALSE(machine.alone.of_messages());
+}
+
 TEST(MachineDescription, LinksCarryNineTenthsAndBeginWithTheLatency) {
   const auto [machine, rules] = described_machine(
       described_cluster(), {.links = NodeLinks{4, 25e9}, .latency = 1e-6, .ranks_per_node = 8, .memory = 80e9});

@@ -326,10 +326,74 @@ TEST(StepCost, GroupsHideTheShorterOfComputingAndTravelling) {
   EXPECT_GT(overlapped, alone / 2);
 }
 
+std::array<ExchangeTime, phase_count> messages(const std::array<double, phase_count>& seconds) {
+  std::array<ExchangeTime, phase_count> times;
+  for (std::size_t p = 0; p < phase_count; ++p) times[p] = {seconds[p]};
+  return times;
+}
+
+/// Takes many steps, one behind the other, through a bucket that is full at first; returns the seconds of the last.
+double many_steps(const std::array<double, phase_count>& computing,
+                  const std::array<ExchangeTime, phase_count>& exchanging, double burst) {
+  double level = burst, seconds = 0.0;
+  const auto pass = [&](double time, double used) {
+    const double held_back = std::max(0.0, used - time - level);
+    seconds += time + held_back;
+    level = std::min(burst, level + time + held_back - used);
+  };
+  // In update rows are computed behind what travels, in the other phases before it.
+  for (int step = 0; step < 2000; ++step) {
+    seconds = 0.0;
+    for (std::size_t p = 0; p + 1 < phase_count; ++p) {
+      pass(computing[p], 0.0);
+      if (exchanging[p].links > 0.0) pass(exchanging[p].messages, exchanging[p].links);
+    }
+    pass(exchanging.back().messages, exchanging.back().links);
+    pass(computing.back(), 0.0);
+  }
+  return seconds;
+}
+
+TEST(StepPath, IsThatOfManyStepsWhereLinksHaveALimit) {
+  const UniformTable one;
+  StepContext step = one.step(2);
+  step.ranks_per_node = 1;
+  int held_back = 0, regained = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const auto drawn = [&](double most) { return most * static_cast<double>(random() % 1000 + 1) / 1000; };
+    std::array<double, phase_count> computing{};
+    for (double& each : computing) each = drawn(20);
+    std::array<ExchangeTime, phase_count> exchanging;
+    for (const Phase phase :
+         {Phase::input_dist, Phase::output_dist, Phase::dense, Phase::grad_dist, Phase::update}) {
+      exchanging[index_of(phase)] = {drawn(10), drawn(seed % 2 == 0 ? 20 : 50)};
+    }
+    MachineModel machine;
+    machine.limit = {1.0, drawn(40)};
+    const StepPath path = step_path(step, machine, computing, exchanging);
+    const double expected = many_steps(computing, exchanging, machine.limit.burst);
+    EXPECT_NEAR(path.seconds, expected, 1e-9 * expected);
+    double parts = 0.0, held = 0.0, used = 0.0;
+    for (std::size_t p = 0; p < path.count; ++p) {
+      parts += path.parts[p].seconds;
+      held += path.parts[p].held_back;
+    }
+    for (const ExchangeTime& time : exchanging) used += time.links;
+    EXPECT_NEAR(parts, path.seconds, 1e-9 * parts);
+    EXPECT_GE(path.seconds * (1 + 1e-12), used);
+    ++(held > 0.0 ? held_back : regained);
+  }
+  EXPECT_GT(held_back, 100);
+  EXPECT_GT(regained, 50);
+}
+
 TEST(StepPath, OfPhasesThatDoNotOverlapIsTheirSum) {
   const UniformTable one;
   StepContext step = one.step(2);
-  std::array<double, phase_count> computing{1, 2, 3, 60, 5, 6}, exchanging{10, 0, 30, 40, 50, 70};
+  const std::array<double, phase_count> computing{1, 2, 3, 60, 5, 6};
+  const auto exchanging = messages({10, 0, 30, 40, 50, 70});
   MachineModel machine;
   const StepPath path = step_path(step, machine, computing, exchanging);
   EXPECT_DOUBLE_EQ(path.seconds, 77 + 200);
@@ -343,7 +407,8 @@ TEST(StepPath, OfPhasesThatDoNotOverlapIsTheirSum) {
 TEST(StepPath, LeavesOutWhatTheSoftwareOverlaps) {
   const UniformTable one;
   const StepContext step = one.step(2);
-  const std::array<double, phase_count> computing{1, 2, 3, 60, 5, 6}, exchanging{10, 0, 30, 40, 50, 70};
+  const std::array<double, phase_count> computing{1, 2, 3, 60, 5, 6};
+  const auto exchanging = messages({10, 0, 30, 40, 50, 70});
   const auto with = [&](std::initializer_list<Overlap> which) {
     MachineModel machine;
     for (const Overlap overlap : which) machine.software.overlaps.set(index_of(overlap));
@@ -362,10 +427,10 @@ TEST(StepPath, LeavesOutWhatTheSoftwareOverlaps) {
     for (double& each : exchanges) each = static_cast<double>(random() % 100);
     exchanges[index_of(Phase::lookup)] = 0;  // nothing travels
     MachineModel machine;
-    double before = step_path(step, machine, computes, exchanges).seconds;
+    double before = step_path(step, machine, computes, messages(exchanges)).seconds;
     for (const auto& overlap : overlaps) {
       machine.software.overlaps.set(index_of(overlap.value));
-      const StepPath path = step_path(step, machine, computes, exchanges);
+      const StepPath path = step_path(step, machine, computes, messages(exchanges));
       EXPECT_LE(path.seconds, before * (1 + 1e-12)) << overlap.name << ", seed " << seed;
       EXPECT_GE(path.seconds * (1 + 1e-12), std::accumulate(computes.begin(), computes.end(), 0.0));
       EXPECT_GE(path.seconds * (1 + 1e-12), std::accumulate(exchanges.begin(), exchanges.end(), 0.0));

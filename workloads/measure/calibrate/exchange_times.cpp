@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -33,6 +35,8 @@ constexpr double share_of_exchanges = 0.9;  // of the time for a size, beside al
 constexpr double least_latencies = 4.0, most_alone_share = 0.9;
 constexpr std::int64_t least_largest = 1 << 17;
 constexpr double most_budgets = 4.0;
+constexpr std::int64_t least_sent = 1 << 16;  // bytes, to see what limits links
+constexpr double seconds_of_rest = 0.05, most_seconds_of_sent = 0.1;
 
 /// Returns a communicator of the ranks of this rank's color.
 comm::Communicator split(const comm::Communicator& comm, int color) {
@@ -94,6 +98,9 @@ class GroupTimes {
     return names;
   }
 
+  /// Lets links rest for so long before each run.
+  void rest_before(double seconds) { rest_ = seconds; }
+
   /// Returns by movement the seconds of a run with messages of so many bytes.
   std::vector<double> seconds(std::int64_t bytes, std::int64_t buffer_bytes, double budget,
                               int most_rounds = most_rounds_of_size) {
@@ -130,6 +137,7 @@ class GroupTimes {
 
   double time(const Action& action, std::int64_t bytes) const {
     enter(action.name);
+    if (rest_ > 0.0) std::this_thread::sleep_for(std::chrono::duration<double>(rest_));
     comm::barrier(world_);
     const double begin = MPI_Wtime();
     action.run(bytes);
@@ -153,6 +161,7 @@ class GroupTimes {
   const comm::Communicator& world_;
   const comm::Communicator& group_;
   bool takes_part_;
+  double rest_ = 0.0;  ///< seconds
   std::vector<Action> actions_;
   std::map<std::tuple<std::int64_t, int, int>, comm::Route> routes_;  ///< by bytes, partners and senders
   DeviceArray<std::byte> send_, receive_;                             ///< as those of steps, in huge pages
@@ -272,6 +281,23 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   make_monotonic(machine.*level.all_reduce);
 }
 
+/// Returns what limits the links of nodes: one rank of each sends to the next, after a rest.
+placement::LinkLimit measure_limit(const comm::Communicator& world, const comm::Communicator& leaders, bool takes_part,
+                                   const ExchangeSizes& sizes, const Status& status) {
+  if (world.nodes() == 1) return {};
+  status("calibrating: links between nodes that have rested");
+  GroupTimes messages(world, leaders, takes_part);
+  messages.add_exchange(comm::exchange_named("linear"), 1);
+  messages.rest_before(seconds_of_rest);
+  std::vector<placement::MessageCost::Point> sent;
+  for (std::int64_t bytes = least_sent; bytes <= std::min(sizes.largest, most_memory / world.nodes()); bytes *= 2) {
+    const double seconds = messages.seconds(bytes, bytes * world.nodes(), 0.0).front();
+    sent.push_back({static_cast<double>(bytes), seconds});
+    if (seconds > most_seconds_of_sent) break;
+  }
+  return limit_of(sent);
+}
+
 /// Returns the bytes per second that leave a node when all its ranks send at once, each to those of its number; 0:
 /// there are no other nodes.
 double node_rate(const comm::Communicator& world, std::int64_t largest) {
@@ -295,6 +321,7 @@ std::vector<LevelLatency> measure_exchanges(const comm::Communicator& comm, cons
   const comm::Communicator leaders = split(comm, comm.node_rank() == 0 ? 0 : 1);
   measure_level(comm, leaders, comm.node_rank() == 0, between_nodes, sizes, status, machine, measured, near);
   machine.node_bytes_per_second = node_rate(comm, sizes.largest);
+  machine.limit = measure_limit(comm, leaders, comm.node_rank() == 0, sizes, status);
   auto latencies = comm::agree(comm, [&] { return fit_latencies(measured); });
   share_latencies(latencies, machine);
   return latencies;

@@ -169,4 +169,14 @@ void share_latencies(std::span<const LevelLatency> levels, placement::MachineMod
   share_of_all_reduce(levels, machine);
 }
 
+placement::LinkLimit limit_of(std::span<const placement::MessageCost::Point> sent) {
+  if (sent.size() < 3) return {};
+  const auto &last = sent.back(), &before = sent[sent.size() - 2];
+  if (last.seconds <= before.seconds) return {};
+  placement::LinkLimit limit{(last.bytes - before.bytes) / (last.seconds - before.seconds)};
+  for (const auto& [bytes, seconds] : sent)
+    limit.burst = std::max(limit.burst, bytes - limit.bytes_per_second * seconds);
+  return limit.burst_seconds() >= least_burst_seconds ? limit : placement::LinkLimit{};
+}
+
 }  // namespace shardmark::workloads

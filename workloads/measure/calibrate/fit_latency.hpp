@@ -77,4 +77,11 @@ std::vector<LevelLatency> fit_latencies(std::span<const MeasuredLevel> levels);
 /// Exchanges by loads have no calls, and no rounds inside a node.
 void share_latencies(std::span<const LevelLatency> levels, placement::MachineModel& machine);
 
+/// Below these seconds a burst is what caches make faster, not a limiter's.
+inline constexpr double least_burst_seconds = 2e-4;
+
+/// Returns the limit that messages of these bytes, ascending, which took so long after a rest, show: the rate is the
+/// last slope, the burst what they were ahead of it at most. It is none where that is little.
+placement::LinkLimit limit_of(std::span<const placement::MessageCost::Point> sent);
+
 }  // namespace shardmark::workloads

@@ -32,6 +32,12 @@ TEST(MachineFile, ReadsWhatItWrites) {
     EXPECT_NO_THROW(require_known(machine, 2));
   }
   EXPECT_EQ(described_cluster().name, "cpu-100g");
+  MachineModel measured = described_cluster();
+  measured.alone = {{{64, 1.0}, {4096, 0.6}}, {{64, 0.5}}};
+  measured.alone.phases[index_of(Phase::lookup)] = 0.5;
+  measured.limit = {119e6, 250e3};
+  EXPECT_EQ(machine_from_json(to_json(measured), "again"), measured);
+  EXPECT_FALSE(without(measured, "limit").limit.limits());
 }
 
 TEST(MachineFile, RefusesWhatIsMissingOrAbsurd) {
@@ -71,6 +77,9 @@ TEST(MachineFile, RefusesWhatIsMissingOrAbsurd) {
       {"/alone/inside", {{64, 0.5}, {64, 0.4}}, "alone.inside", "ascend"},
       {"/alone/lookup", 2, "alone.lookup", "share above 0 and at most 1"},
       {"/alone/lookups", 0.5, "alone.lookups", "did you mean 'lookup'"},
+      {"/limit", {{"bytes_per_second", 1e8}}, "limit.burst_bytes", "missing"},
+      {"/limit", {{"bytes_per_second", 0}, {"burst_bytes", 1}}, "limit.bytes_per_second", "above 0"},
+      {"/limit", {{"bytes_per_second", 1e8}, {"burst", 1}}, "limit.burst", "did you mean 'burst_bytes'"},
       {"/switch", {{"ranks", 0}, {"bytes_per_second", 1e9}}, "switch.ranks", "whole"},
       {"/format", hardware_format, "software", "HARDWARE+SOFTWARE"},
       {"/format", software_format, "flops", "HARDWARE+SOFTWARE"},

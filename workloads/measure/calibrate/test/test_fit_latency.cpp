@@ -130,5 +130,23 @@ TEST(ShareLatency, LeavesMessagesWhatTheirLevelCannotTellApart) {
   EXPECT_EQ(machine.all_reduce_inside, before.all_reduce_inside);
 }
 
+/// Seconds of messages of 64 KiB to 8 MiB behind a bucket of so many bytes, with a latency and a speed below it.
+std::vector<placement::MessageCost::Point> sent_through(double burst, double rate, double latency, double fast) {
+  std::vector<placement::MessageCost::Point> sent;
+  for (double bytes = 1 << 16; bytes <= 1 << 23; bytes *= 2)
+    sent.push_back({bytes, std::max(latency + bytes / fast, (bytes - burst) / rate)});
+  return sent;
+}
+
+TEST(LinkLimit, IsTheRateAndTheBucketOfALimiter) {
+  const placement::LinkLimit limit = limit_of(sent_through(250e3, 119e6, 50e-6, 2e9));
+  EXPECT_NEAR(limit.bytes_per_second, 119e6, 1.0);
+  EXPECT_NEAR(limit.burst, 250e3, 1.0);
+  // Plain links have a latency, and caches that small messages stay in.
+  EXPECT_FALSE(limit_of(sent_through(0.0, 119e6, 50e-6, 119e6)).limits());
+  EXPECT_FALSE(limit_of(sent_through(500e3, 8e9, 1e-6, 12e9)).limits());
+  EXPECT_FALSE(limit_of(std::span(sent_through(250e3, 119e6, 50e-6, 2e9)).first(2)).limits());
+}
+
 }  // namespace
 }  // namespace shardmark::workloads
