@@ -31,12 +31,13 @@ double node_seconds(const RankLayout& layout, double bytes_per_second, std::span
   return most / bytes_per_second;
 }
 
-/// Returns the same where only ranks with the same number on their nodes exchange.
+/// Returns the same where only ranks with the same number on their nodes exchange; without bytes none do.
 double node_rail_seconds(const RankLayout& layout, double bytes_per_second, std::span<const double> bytes) {
-  if (bytes_per_second <= 0.0) return 0.0;
+  if (bytes_per_second <= 0.0 || bytes.empty()) return 0.0;
   double most = 0.0;
   for (int node = 0; node < layout.nodes(); ++node)
-    most = std::max(most, sum_of(bytes.subspan(static_cast<std::size_t>(node) * layout.per_node, layout.on_node(node))));
+    most =
+        std::max(most, sum_of(bytes.subspan(static_cast<std::size_t>(node) * layout.per_node, layout.on_node(node))));
   return most * (layout.nodes() - 1) / bytes_per_second;
 }
 

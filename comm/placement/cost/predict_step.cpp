@@ -121,8 +121,7 @@ class Prediction {
 
   void find_path() {
     std::array<double, phase_count> computing{};
-    for (std::size_t p = 0; p < phase_count; ++p)
-      computing[p] = result_.phases[p].seconds - result_.phases[p].exchange;
+    for (std::size_t p = 0; p < phase_count; ++p) computing[p] = result_.phases[p].seconds - result_.phases[p].exchange;
     result_.path = step_path(step_, machine_, computing, exchanging_);
     result_.seconds = result_.path.seconds;
     for (const StepPart& part : std::span(result_.path.parts).first(result_.path.count))

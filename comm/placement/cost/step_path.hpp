@@ -41,7 +41,7 @@ struct StepPart {
   Resource resource = Resource::compute;
   double seconds = 0.0, begin = 0.0;
   double held_back = 0.0;  ///< seconds of these that links take longer than messages, as they have not rested enough
-  bool critical = false;  ///< on the critical path
+  bool critical = false;   ///< on the critical path
 };
 
 /// Holds the parts of a step in the order in which they take their resources, and when the last one ends.
@@ -60,6 +60,7 @@ struct StepPath {
 /// takes as long as its messages, or as its bytes need beyond what the links have regained since; in the step that all
 /// come to.
 StepPath step_path(const StepContext& step, const MachineModel& machine,
-                   const std::array<double, phase_count>& computing, const std::array<ExchangeTime, phase_count>& exchanging);
+                   const std::array<double, phase_count>& computing,
+                   const std::array<ExchangeTime, phase_count>& exchanging);
 
 }  // namespace shardmark::placement

@@ -141,8 +141,9 @@ class StripWork {
     for (RankWork& of_node : parts_.adders) TableSums::add_buffer(of_node, bytes_of(adder) - bytes);
   }
 
-  /// Adds buffers of the lists of hot rows.
+  /// Adds buffers of the lists of hot rows, and that every id is one of theirs or of another row.
   void add_hot_rows() {
+    TableSums::add(home(), Term::route_split_id, sums_.own_ids);
     const RowTransfer travelling = rows() ? RowTransfer::unique_rows : RowTransfer::dense_partials;
     TableSums::add_buffer(home(), hot_row_bytes(travelling, looked_.front().own.bags, sums_.own_ids));
   }
@@ -159,7 +160,7 @@ class StripWork {
     RankWork& to = owner(s);
     const double own = own_sums(s);
     TableSums::add(home(), Term::route_id, looked.own.ids);
-    if (shards_.size() > 1 && !storage_of(sums_.table).comes_and_goes)
+    if (shards_.size() > 1 && sums_.placement.hot_rows == 0 && !storage_of(sums_.table).comes_and_goes)
       TableSums::add(home(), Term::route_split_id, looked.own.ids);
     sums_.route_keys(home(), *shards_[s], looked);
     TableSums::add(home(), Term::route_cell, looked.own.bags);

@@ -57,8 +57,8 @@ class StepSeconds {
   /// Returns whether nodes limit exchanges.
   bool has_nodes() const;
 
-  double step(const RankCosts& most, const RankCosts& all,
-              const std::array<ExchangeTime, exchange_phases>& exchanges, const StepTotals& totals) const;
+  double step(const RankCosts& most, const RankCosts& all, const std::array<ExchangeTime, exchange_phases>& exchanges,
+              const StepTotals& totals) const;
 
  private:
   double groups() const { return static_cast<double>(std::max<std::int64_t>(step_.groups, 1)); }

@@ -366,8 +366,7 @@ TEST(StepPath, IsThatOfManyStepsWhereLinksHaveALimit) {
     std::array<double, phase_count> computing{};
     for (double& each : computing) each = drawn(20);
     std::array<ExchangeTime, phase_count> exchanging;
-    for (const Phase phase :
-         {Phase::input_dist, Phase::output_dist, Phase::dense, Phase::grad_dist, Phase::update}) {
+    for (const Phase phase : {Phase::input_dist, Phase::output_dist, Phase::dense, Phase::grad_dist, Phase::update}) {
       exchanging[index_of(phase)] = {drawn(10), drawn(seed % 2 == 0 ? 20 : 50)};
     }
     MachineModel machine;
@@ -451,6 +450,7 @@ TEST(StepCost, OfHotRowsIsThatOfCopiesAndOfTheRest) {
   const double hot_ids = some.statistics->expected(5, {0, 1000, 1}, step.samples()).ids;
   const double cold_ids = some.statistics->expected(5, placement.shards[0].rows, step.global_batch).ids;
   EXPECT_NEAR(at(hot.everywhere.counts, Term::lookup_id), hot_ids, 1e-9);
+  EXPECT_NEAR(at(hot.everywhere.counts, Term::route_split_id), hot_ids + cold_ids / 4, 1e-6);  // of 4 ranks alike
   ASSERT_EQ(hot.at.size(), 1U);
   EXPECT_EQ(hot.at[0].first, 2);
   EXPECT_NEAR(at(hot.at[0].second.counts, Term::lookup_id), cold_ids, 1e-9);

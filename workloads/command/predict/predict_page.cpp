@@ -235,9 +235,10 @@ std::string explanation(std::span<const PredictedPlan> predicted) {
           fmt::format("  {} {:>8.4g} {:>8.4g} {:>7.1f}  {:<27} {:<11} {:<14} {}", part.critical ? '*' : ' ',
                       1e3 * part.begin, 1e3 * part.seconds, 100.0 * part.seconds / path.seconds, part.name,
                       name_of(part.phase), placement::step_resources[index_of(part.resource)].name,
-                      computes                 ? largest_terms(plan.step, part.phase)
-                      : part.held_back > 0.0 ? fmt::format("{:.0f} % is the limit of the links", 100.0 * part.held_back / part.seconds)
-                                             : "");
+                      computes ? largest_terms(plan.step, part.phase)
+                      : part.held_back > 0.0
+                          ? fmt::format("{:.0f} % is the limit of the links", 100.0 * part.held_back / part.seconds)
+                          : "");
       line.erase(line.find_last_not_of(' ') + 1);
       text += line + "\n";
     }
