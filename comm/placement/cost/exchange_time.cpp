@@ -224,8 +224,9 @@ double link_seconds(const RankLayout& layout, const MachineModel& machine, std::
   if (layout.ranks <= 1) return 0.0;
   const ExchangeCost& message = machine.exchange(exchange);
   const double inside = message.inside.bytes_per_second() / machine.alone.least_inside(),
-               between =
-                   machine.limit.limits() ? 0.0 : message.between.bytes_per_second() / machine.alone.least_between();
+               between = machine.limit.limits()
+                             ? 0.0
+                             : message.between.bytes_per_second() / machine.alone.least_between();
   const double L = std::min(layout.per_node, layout.ranks), far = layout.ranks - L, all = sum_of(bytes);
   double most = 0.0;
   for (const double sent : bytes) {

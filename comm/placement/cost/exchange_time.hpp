@@ -20,11 +20,11 @@ double seconds_in_parts(const MessageCost& message, double size, double bytes);
 /// messages that are in flight together.
 double latency_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange);
 
-/// Returns the seconds of an exchange in which rank r sends bytes[r] to each other rank, or receives it from each
-/// (Fan). They are the latency and those of the rank whose messages, sent or received, take longest, or what the node
-/// takes that sends or receives most, whose ranks share node_bytes_per_second, or the ranks that share a switch. Where
-/// messages slow each other down, the busiest rank's take less the less the others have (AloneShares). For `auto` they
-/// are those of the fastest exchange that the machine knows.
+/// Returns the seconds of an exchange in which rank r sends bytes[r] to each other rank, or receives it from each (Fan).
+/// They are the latency and
+/// those of the rank whose messages, sent or received, take longest, or what the node takes that sends or receives
+/// most, whose ranks share node_bytes_per_second, or the ranks that share a switch. Where messages slow each other
+/// down, the busiest rank's take less the less the others have (AloneShares). For `auto` they are those of the fastest exchange that the machine knows.
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
                         std::span<const double> bytes, Fan fan = Fan::out);
 

@@ -72,8 +72,7 @@ double StepSeconds::sending(double bytes) const {
 }
 
 double StepSeconds::alone_share(std::size_t w, double bytes) const {
-  return share_at(machine_.alone.messages(fan_of(exchanged_phases[w])).inside,
-                  messages_.inside_size * bytes / groups());
+  return share_at(machine_.alone.messages(fan_of(exchanged_phases[w])).inside, messages_.inside_size * bytes / groups());
 }
 
 double StepSeconds::sending_in_node(double bytes) const {

@@ -74,7 +74,9 @@ class GroupTimes {
   }
 
   /// Add the exchange of all ranks in which the first alone sends, and that in which it alone receives.
-  void add_lone_sender(const comm::NamedExchange& named) { add_exchange(named, {group_.size() - 1, 1, group_.size()}); }
+  void add_lone_sender(const comm::NamedExchange& named) {
+    add_exchange(named, {group_.size() - 1, 1, group_.size()});
+  }
   void add_lone_receiver(const comm::NamedExchange& named) {
     add_exchange(named, {group_.size() - 1, group_.size(), 1});
   }
@@ -92,7 +94,8 @@ class GroupTimes {
     if (!comm::all_reduce(world_, here ? 1 : 0, comm::Reduce::max)) return;
     std::shared_ptr<comm::Exchange> exchange = here ? named.make(group_) : nullptr;
     actions_.push_back({named.name(), [this, exchange, pattern](std::int64_t bytes) {
-                          if (exchange) exchange->run(route(bytes, pattern), send_.data(), receive_.data() + place_, 1);
+                          if (exchange)
+                            exchange->run(route(bytes, pattern), send_.data(), receive_.data() + place_, 1);
                         }});
   }
 
@@ -195,8 +198,8 @@ void make_monotonic(placement::MessageCost& cost) {
     cost.points[i - 1].seconds = std::min(cost.points[i - 1].seconds, cost.points[i].seconds);
 }
 
-/// Keeps the shares of messages whose bytes take longer than their latency, as all of them do in what is sent or
-/// received by a rank alone; none where links are as fast for all ranks at once.
+/// Keeps the shares of messages whose bytes take longer than their latency, as all of them do in what is sent or received
+/// by a rank alone; none where links are as fast for all ranks at once.
 void keep_shares_of_bytes(const placement::MessageCost& message, std::vector<placement::SizeShare>& shares) {
   for (placement::SizeShare& each : shares)
     if (message.seconds(each.bytes) < least_latencies * message.seconds(0.0)) each.share = 1.0;
