@@ -92,10 +92,9 @@ Sending sending(const RankLayout& layout, std::span<const double> inside, std::s
 /// Returns the seconds where every rank sends to every other directly: those of the busiest rank as if it alone sent or
 /// received, and what the messages of the others, in the mean, slow its own down.
 double direct_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
-                      std::span<const double> bytes, Fan fan) {
+                      std::span<const double> bytes) {
   const ExchangeCost& message = machine.exchange(exchange);
   const MessagesOfRank messages = messages_of(exchange, layout);
-  const AloneShares::Messages& shares = machine.alone.messages(fan);
   std::vector<double> inside(bytes.size()), between(bytes.size()), slowed_inside(bytes.size()),
       slowed_between(bytes.size());
   for (std::size_t r = 0; r < bytes.size(); ++r) {
@@ -104,13 +103,13 @@ double direct_seconds(const RankLayout& layout, const MachineModel& machine, std
       slowed = seconds - alone;
     };
     set(seconds_in_parts(message.inside, messages.inside_size, bytes[r]),
-        share_at(shares.inside, messages.inside_size * bytes[r]), inside[r], slowed_inside[r]);
+        share_at(machine.alone.inside, messages.inside_size * bytes[r]), inside[r], slowed_inside[r]);
     if (layout.nodes() > 1)
       set(seconds_in_parts(message.between, messages.between_size, bytes[r]),
-          share_at(shares.between, messages.between_size * bytes[r]), between[r], slowed_between[r]);
+          share_at(machine.alone.between, messages.between_size * bytes[r]), between[r], slowed_between[r]);
   }
   const Sending alone = sending(layout, inside, between);
-  if (!shares.any()) return alone.most;
+  if (!machine.alone.of_messages()) return alone.most;
   const Sending slowed = sending(layout, slowed_inside, slowed_between);
   return alone.most + (slowed.all - slowed.most) / (layout.ranks - 1);
 }
@@ -125,10 +124,10 @@ double forwarded_seconds(const RankLayout& layout, const ExchangeCost& message, 
 }
 
 double seconds_of(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
-                  std::span<const double> bytes, Fan fan) {
+                  std::span<const double> bytes) {
   const ExchangeCost& message = machine.exchange(exchange);
   const double links = shape_of(exchange).forwards ? forwarded_seconds(layout, message, exchange, bytes)
-                                                   : direct_seconds(layout, machine, exchange, bytes, fan);
+                                                   : direct_seconds(layout, machine, exchange, bytes);
   if (links <= 0.0) return 0.0;
   return latency_seconds(layout, machine, exchange) +
          std::max({links, node_seconds(layout, machine.node_bytes_per_second, bytes),
@@ -137,11 +136,11 @@ double seconds_of(const RankLayout& layout, const MachineModel& machine, std::st
 
 /// Ranks of one node, or of one rail, as a cluster of their own.
 double group_seconds(const RankLayout& group, const MachineModel& machine, std::string_view exchange,
-                     std::span<const double> bytes, Fan fan, std::size_t first, std::size_t stride) {
+                     std::span<const double> bytes, std::size_t first, std::size_t stride) {
   std::vector<double> of_group;
   for (std::size_t r = first; of_group.size() < static_cast<std::size_t>(group.ranks) && r < bytes.size(); r += stride)
     of_group.push_back(bytes[r]);
-  return exchange_seconds({static_cast<int>(of_group.size()), group.per_node}, machine, exchange, of_group, fan);
+  return exchange_seconds({static_cast<int>(of_group.size()), group.per_node}, machine, exchange, of_group);
 }
 
 }  // namespace
@@ -165,29 +164,29 @@ double latency_seconds(const RankLayout& layout, const MachineModel& machine, st
 }
 
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
-                        std::span<const double> bytes, Fan fan) {
+                        std::span<const double> bytes) {
   if (layout.ranks <= 1) return 0.0;
-  if (!shape_of(exchange).chooses) return seconds_of(layout, machine, exchange, bytes, fan);
-  double best = seconds_of(layout, machine, library_exchange, bytes, fan);
+  if (!shape_of(exchange).chooses) return seconds_of(layout, machine, exchange, bytes);
+  double best = seconds_of(layout, machine, library_exchange, bytes);
   for (const auto& [name, of_exchange] : machine.exchanges)
-    best = std::min(best, seconds_of(layout, machine, name, bytes, fan));
+    best = std::min(best, seconds_of(layout, machine, name, bytes));
   return best;
 }
 
 double node_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
-                             std::span<const double> bytes, Fan fan) {
+                             std::span<const double> bytes) {
   double most = 0.0;
   for (int node = 0; node < layout.nodes(); ++node)
-    most = std::max(most, group_seconds({layout.on_node(node), layout.per_node}, machine, exchange, bytes, fan,
+    most = std::max(most, group_seconds({layout.on_node(node), layout.per_node}, machine, exchange, bytes,
                                         static_cast<std::size_t>(node) * layout.per_node, 1));
   return most;
 }
 
 double rail_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
-                             std::span<const double> bytes, Fan fan) {
+                             std::span<const double> bytes) {
   double most = node_rail_seconds(layout, machine.node_bytes_per_second, bytes);
   for (int rail = 0; rail < std::min(layout.per_node, layout.ranks); ++rail)
-    most = std::max(most, group_seconds({layout.nodes(), 1}, machine, exchange, bytes, fan, rail, layout.per_node));
+    most = std::max(most, group_seconds({layout.nodes(), 1}, machine, exchange, bytes, rail, layout.per_node));
   return most;
 }
 
@@ -223,10 +222,10 @@ double link_seconds(const RankLayout& layout, const MachineModel& machine, std::
                     std::span<const double> bytes) {
   if (layout.ranks <= 1) return 0.0;
   const ExchangeCost& message = machine.exchange(exchange);
-  const double inside = message.inside.bytes_per_second() / machine.alone.least_inside(),
+  const double inside = message.inside.bytes_per_second() / least_share(machine.alone.inside),
                between = machine.limit.limits()
                              ? 0.0
-                             : message.between.bytes_per_second() / machine.alone.least_between();
+                             : message.between.bytes_per_second() / least_share(machine.alone.between);
   const double L = std::min(layout.per_node, layout.ranks), far = layout.ranks - L, all = sum_of(bytes);
   double most = 0.0;
   for (const double sent : bytes) {

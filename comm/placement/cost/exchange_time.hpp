@@ -20,20 +20,20 @@ double seconds_in_parts(const MessageCost& message, double size, double bytes);
 /// messages that are in flight together.
 double latency_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange);
 
-/// Returns the seconds of an exchange in which rank r sends bytes[r] to each other rank, or receives it from each (Fan).
-/// They are the latency and
+/// Returns the seconds of an exchange in which rank r sends bytes[r] to each other rank. They are the latency and
 /// those of the rank whose messages, sent or received, take longest, or what the node takes that sends or receives
 /// most, whose ranks share node_bytes_per_second, or the ranks that share a switch. Where messages slow each other
-/// down, the busiest rank's take less the less the others have (AloneShares). For `auto` they are those of the fastest exchange that the machine knows.
+/// down, the busiest rank's take less the less the others send (AloneShares). An exchange in which rank r receives
+/// bytes[r] from each other takes as long. For `auto` they are those of the fastest exchange that the machine knows.
 double exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
-                        std::span<const double> bytes, Fan fan = Fan::out);
+                        std::span<const double> bytes);
 
 /// These functions return the seconds where only ranks of one node exchange, bytes[r] each with its neighbours, and
 /// where only the ranks with the same number on their nodes do.
 double node_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
-                             std::span<const double> bytes, Fan fan = Fan::out);
+                             std::span<const double> bytes);
 double rail_exchange_seconds(const RankLayout& layout, const MachineModel& machine, std::string_view exchange,
-                             std::span<const double> bytes, Fan fan = Fan::out);
+                             std::span<const double> bytes);
 
 /// Returns the seconds of an all-reduce of that many bytes over all ranks: the faster of a ring, 2 (P - 1) steps of
 /// bytes / P, of which several nodes have 2 (L - 1) of bytes / L inside and 2 (N - 1) of bytes / P between them; and of

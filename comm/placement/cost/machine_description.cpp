@@ -77,8 +77,7 @@ class Describer {
         message(in_rounds && !sums.points.empty() ? latency.value_or(sums.points.front().seconds) : first);
     if (links) {
       machine.limit = {};  // as what slows messages down, it was that of other links
-      machine.alone.sent.between.clear();
-      machine.alone.received.between.clear();
+      machine.alone.between.clear();
       machine.node_bytes_per_second = rate * links->count;
       add(fmt::format("{}links of {:.4g} Gb/s a node", links->count > 1 ? fmt::format("{} ", links->count) : "",
                       8.0 * links->bytes_per_second / 1e9),

@@ -69,34 +69,20 @@ void read_weights(const MachineObject& weights, MachineModel& machine) {
   }
 }
 
-Json shares_json(const std::vector<SizeShare>& shares) {
-  Json json = Json::array();
-  for (const auto& [bytes, share] : shares) json.push_back({bytes, share});
-  return json;
-}
-
 Json alone_json(const AloneShares& alone) {
   Json json = Json::object();
-  for (const auto& [key, messages] : {std::pair("sent", &alone.sent), std::pair("received", &alone.received)}) {
-    if (!messages->inside.empty()) json[key]["inside"] = shares_json(messages->inside);
-    if (!messages->between.empty()) json[key]["between"] = shares_json(messages->between);
-  }
+  for (const SizeShare& point : alone.inside) json["inside"].push_back({point.bytes, point.share});
+  for (const SizeShare& point : alone.between) json["between"].push_back({point.bytes, point.share});
   for (std::size_t p = 0; p < phase_count; ++p)
     if (alone.phases[p] < 1.0) json[std::string(phase_names[p])] = alone.phases[p];
   return json;
 }
 
 AloneShares alone_of(const MachineObject& object) {
-  std::vector<std::string_view> keys{"sent", "received"};
+  std::vector<std::string_view> keys{"inside", "between"};
   keys.insert(keys.end(), phase_names.begin(), phase_names.end());
   object.require_keys(keys);
-  AloneShares alone;
-  for (const auto& [key, messages] : {std::pair("sent", &alone.sent), std::pair("received", &alone.received)}) {
-    if (!object.has(key)) continue;
-    const MachineObject shares = object.object(key);
-    shares.require_keys({"inside", "between"});
-    *messages = {shares.shares("inside"), shares.shares("between")};
-  }
+  AloneShares alone{object.shares("inside"), object.shares("between")};
   for (std::size_t p = 0; p < phase_count; ++p)
     if (const std::string key(phase_names[p]); object.has(key)) alone.phases[p] = object.share(key);
   return alone;
@@ -191,7 +177,7 @@ Json to_json(const MachineModel& machine) {
   if (!sheet.empty()) json["data_sheet"] = sheet;
   if (machine.adds_few_rows) json["adds_few_rows"] = true;
   for (std::size_t t = 0; t < terms.size(); ++t) json["seconds"][std::string(terms[t].name)] = machine.seconds[t];
-  if (!machine.row_shares.empty()) json["row_shares"] = shares_json(machine.row_shares);
+  for (const SizeShare& point : machine.row_shares) json["row_shares"].push_back({point.bytes, point.share});
   for (const auto& [name, weight] : machine.optimizer_weights) json["optimizer_weights"][name] = weight;
   json["exchanges"] = Json::object();
   for (const auto& [name, exchange] : machine.exchanges) json["exchanges"][name] = exchange_json(exchange);

@@ -60,38 +60,21 @@ struct SizeShare {
 double share_at(std::span<const SizeShare> curve, double bytes);
 double least_share(std::span<const SizeShare> curve);
 
-/// Names the directions of an exchange: each rank sends the same to all others (output_dist), or receives the same from
-/// all others (input_dist, grad_dist).
-enum class Fan { out, in };
-
 /// Says what is faster where other ranks have less to do, as ranks share links, memory and caches: holds the share of a
 /// time that remains where one rank works alone. The busiest rank, to which the others do the share x in the mean,
 /// takes
 ///   time x (alone + (1 - alone) x).
 /// 1 where ranks do not slow each other down.
 struct AloneShares {
-  /// Holds those of a message inside a node and between nodes, by its bytes.
-  struct Messages {
-    std::vector<SizeShare> inside, between;
-
-    bool any() const { return !inside.empty() || !between.empty(); }
-
-    bool operator==(const Messages&) const = default;
-  };
-  Messages sent, received;  ///< where one rank alone sends to all others, and where one alone receives from all
+  std::vector<SizeShare> inside, between;                ///< of a message inside a node and between nodes, by its bytes
   std::array<double, phase_count> phases = all_alike();  ///< of what ranks of a node compute
-
-  const Messages& messages(Fan fan) const { return fan == Fan::out ? sent : received; }
 
   static constexpr std::array<double, phase_count> all_alike() {
     std::array<double, phase_count> ones{};
     ones.fill(1.0);
     return ones;
   }
-  bool of_messages() const { return sent.any() || received.any(); }
-  /// Return the least share of any message.
-  double least_inside() const { return std::min(least_share(sent.inside), least_share(received.inside)); }
-  double least_between() const { return std::min(least_share(sent.between), least_share(received.between)); }
+  bool of_messages() const { return !inside.empty() || !between.empty(); }
 
   bool operator==(const AloneShares&) const = default;
 };

@@ -36,7 +36,7 @@ class Prediction {
           std::pair(Phase::grad_dist, &RankWork::gradients)}) {
       const bool stays = step_.at_home && phase != Phase::input_dist;
       add_exchange(phase, stays ? ExchangeTime{at_home_seconds(step_, machine_)}
-                                : phase_exchange_time(step_, machine_, phase, rank_bytes(work_, bytes)));
+                                : phase_exchange_time(step_, machine_, rank_bytes(work_, bytes)));
       if (!stays) result_.phases[index_of(phase)].least += link(bytes);
     }
     double row_sums = 0.0;
@@ -259,16 +259,15 @@ StepPrediction predict_step(const StepContext& step, const MachineModel& machine
   return predict_work(whole, machine, step_work(whole, machine, plan));
 }
 
-ExchangeTime phase_exchange_time(const StepContext& step, const MachineModel& machine, Phase phase, RankBytes sent) {
-  const Fan fan = fan_of(phase);
+ExchangeTime phase_exchange_time(const StepContext& step, const MachineModel& machine, RankBytes sent) {
   const RankLayout layout = step.layout();
   const double links = limited_seconds(layout, machine.limit, sent.all, sent.rail);
   const auto groups = static_cast<double>(step.groups);
   for (auto* bytes : {&sent.all, &sent.node, &sent.rail})
     for (double& of_rank : *bytes) of_rank /= groups;
-  double seconds = exchange_seconds(layout, machine, step.exchange, sent.all, fan);
-  if (moves(sent.node)) seconds += node_exchange_seconds(layout, machine, step.exchange, sent.node, fan);
-  if (moves(sent.rail)) seconds += rail_exchange_seconds(layout, machine, step.exchange, sent.rail, fan);
+  double seconds = exchange_seconds(layout, machine, step.exchange, sent.all);
+  if (moves(sent.node)) seconds += node_exchange_seconds(layout, machine, step.exchange, sent.node);
+  if (moves(sent.rail)) seconds += rail_exchange_seconds(layout, machine, step.exchange, sent.rail);
   return {groups * seconds, links};
 }
 

@@ -173,12 +173,8 @@ struct RankBytes {
   std::vector<double> all, node, rail;
 };
 
-/// Returns the direction in which an exchange phase is as uneven as the plan: owners send to all homes, or homes to all
-/// owners.
-constexpr Fan fan_of(Phase phase) { return phase == Phase::output_dist ? Fan::out : Fan::in; }
-
 /// Returns the time of an exchange phase of a step in which each group of tables exchanges its share in turn.
-ExchangeTime phase_exchange_time(const StepContext& step, const MachineModel& machine, Phase phase, RankBytes bytes);
+ExchangeTime phase_exchange_time(const StepContext& step, const MachineModel& machine, RankBytes bytes);
 
 /// Returns the seconds of an exchange in which rank r exchanges bytes[r] with each other rank: from r to all
 /// (output_dist), which takes as long as from all to r.

@@ -26,8 +26,8 @@ double least_seconds(const MessageCost& cost) {
 /// Returns the cost of the exchange as if each message were the only one.
 ExchangeCost least_cost(const StepContext& step, const MachineModel& machine) {
   ExchangeCost cost = machine.exchange(step.exchange);
-  for (auto& point : cost.inside.points) point.seconds *= machine.alone.least_inside();
-  for (auto& point : cost.between.points) point.seconds *= machine.alone.least_between();
+  for (auto& point : cost.inside.points) point.seconds *= least_share(machine.alone.inside);
+  for (auto& point : cost.between.points) point.seconds *= least_share(machine.alone.between);
   return cost;
 }
 

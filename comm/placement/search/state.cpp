@@ -188,7 +188,7 @@ double SearchState::seconds(const RankCosts& most, const RankCosts& all, const E
   for (std::size_t w = 0; w < exchange_phases; ++w) {
     const auto &to_all = bytes[w], &in_node = bytes[exchange_phases + w], &on_rail = bytes[2 * exchange_phases + w];
     exchanges[w] = step.follows_from_busiest() ? ExchangeTime{step.exchange(w, most, all, to_all, on_rail)}
-                                               : step.exchange(w, RankBytes{to_all, in_node, on_rail});
+                                               : step.exchange(RankBytes{to_all, in_node, on_rail});
   }
   return step.step(most, all, exchanges, totals);
 }

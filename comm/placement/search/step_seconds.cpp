@@ -71,8 +71,8 @@ double StepSeconds::sending(double bytes) const {
                      (far > 0 ? far * between(bytes / groups()) : 0.0));
 }
 
-double StepSeconds::alone_share(std::size_t w, double bytes) const {
-  return share_at(machine_.alone.messages(fan_of(exchanged_phases[w])).inside, messages_.inside_size * bytes / groups());
+double StepSeconds::alone_share(double bytes) const {
+  return share_at(machine_.alone.inside, messages_.inside_size * bytes / groups());
 }
 
 double StepSeconds::sending_in_node(double bytes) const {
@@ -93,7 +93,7 @@ RankCosts StepSeconds::costs(const RankSums& sums) const {
   std::ranges::copy(compute_seconds(sums), costs.at.begin());
   for (std::size_t w = 0; w < exchange_phases; ++w) {
     const double bytes = sums[RankSums::exchanged + w], full = sending(bytes);
-    costs[RankCosts::sending + w] = full * alone_share(w, bytes);
+    costs[RankCosts::sending + w] = full * alone_share(bytes);
     costs[RankCosts::slowed + w] = full - costs[RankCosts::sending + w];
     costs[RankCosts::in_node + w] = sending_in_node(sums[RankSums::in_node + w]);
     costs[RankCosts::on_rail + w] = sending_on_rail(sums[RankSums::on_rail + w]);
@@ -132,10 +132,10 @@ double StepSeconds::exchange(std::size_t w, const RankCosts& most, const RankCos
   return seconds;
 }
 
-ExchangeTime StepSeconds::exchange(std::size_t w, RankBytes bytes) const {
+ExchangeTime StepSeconds::exchange(RankBytes bytes) const {
   for (auto* of_kind : {&bytes.all, &bytes.node, &bytes.rail})
     for (double& of_rank : *of_kind) of_rank = of_rank < least_bytes ? 0.0 : of_rank;
-  return phase_exchange_time(step_, machine_, exchanged_phases[w], std::move(bytes));
+  return phase_exchange_time(step_, machine_, std::move(bytes));
 }
 
 const std::array<ExchangeTime, phase_count>& StepSeconds::shared(const StepTotals& totals) const {

@@ -52,8 +52,8 @@ class StepSeconds {
   /// the ranks of each node exchange that many bytes with each other rank and along their rails. all: sums over ranks.
   double exchange(std::size_t w, const RankCosts& most, const RankCosts& all, std::span<const double> node_bytes,
                   std::span<const double> rail_bytes) const;
-  /// Returns the time of exchange phase w in which ranks exchange these bytes.
-  ExchangeTime exchange(std::size_t w, RankBytes bytes) const;
+  /// Returns the time of an exchange phase in which ranks exchange these bytes.
+  ExchangeTime exchange(RankBytes bytes) const;
   /// Returns whether nodes limit exchanges.
   bool has_nodes() const;
 
@@ -65,7 +65,7 @@ class StepSeconds {
   double inside(double bytes) const;   ///< seconds of bytes to a rank of the node
   double between(double bytes) const;  ///< of bytes to one of another node
   double sending(double bytes) const;
-  double alone_share(std::size_t w, double bytes) const;  ///< of sending(), where there is one node
+  double alone_share(double bytes) const;  ///< of sending(), where messages are only sent inside a node
   double sending_in_node(double bytes) const;
   double sending_on_rail(double bytes) const;
   const std::array<ExchangeTime, phase_count>& shared(const StepTotals& totals) const;

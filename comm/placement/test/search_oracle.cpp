@@ -63,7 +63,7 @@ class BranchAndBound {
     }
     if (most[RankCosts::memory] > problem_.memory()) return std::numeric_limits<double>::infinity();
     std::array<ExchangeTime, exchange_phases> exchanges;
-    for (std::size_t w = 0; w < exchange_phases; ++w) exchanges[w] = step.exchange(w, bytes[w]);
+    for (std::size_t w = 0; w < exchange_phases; ++w) exchanges[w] = step.exchange(bytes[w]);
     const double all = step.step(most, all_ranks, exchanges, totals_);
     RankCosts travelling = most;
     std::fill_n(travelling.at.begin(), phase_count, 0.0);

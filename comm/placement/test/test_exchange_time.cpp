@@ -103,15 +103,12 @@ TEST(ExchangeTime, MessagesAreFasterTheLessOthersSend) {
     return exchange_seconds(layout, machine, "linear", bytes);
   };
   const double full = seconds(alike(layout, 1000)), small = seconds(alike(layout, 10));
-  machine.alone.sent.between = {{100, 1.0}, {1000, 0.5}};
+  machine.alone.between = {{100, 1.0}, {1000, 0.5}};
   EXPECT_DOUBLE_EQ(seconds(alike(layout, 1000)), full);
   EXPECT_DOUBLE_EQ(seconds({1000, 0, 0, 0}), full / 2);
   EXPECT_DOUBLE_EQ(seconds({10, 0, 0, 0}), small);
   EXPECT_DOUBLE_EQ(exchange_seconds({4, 4}, machine, "linear", std::vector<double>{1000, 0, 0, 0}), 3 * 2e-6);
-  machine.alone.sent.inside = {{1000, 0.6}};
-  EXPECT_EQ(exchange_seconds(layout, machine, "linear", std::vector<double>{1000, 0, 0, 0}, Fan::in), full);
-  machine.alone.received.between = {{1000, 0.75}};
-  EXPECT_EQ(exchange_seconds(layout, machine, "linear", std::vector<double>{1000, 0, 0, 0}, Fan::in), 0.75 * full);
+  machine.alone.inside = {{1000, 0.6}};
   EXPECT_DOUBLE_EQ(exchange_seconds({4, 4}, machine, "linear", std::vector<double>{1000, 0, 0, 0}), 3 * 1.2e-6);
   // Two of three others send as much as the busiest: two thirds of what all together are slower.
   EXPECT_DOUBLE_EQ(seconds({1000, 1000, 1000, 0}), full / 2 + full / 2 * 2 / 3);

@@ -68,7 +68,7 @@ TEST(MachineDescription, ALatencyIsThatOfARoundWhereTheMachineHasRounds) {
 TEST(MachineDescription, OtherLinksAreNotLimitedAsThoseThatWereMeasured) {
   MachineModel like = described_cluster();
   like.limit = {119e6, 250e3};
-  like.alone.sent.between = {{1000, 0.5}};
+  like.alone.between = {{1000, 0.5}};
   EXPECT_TRUE(described_machine(like, {.latency = 7e-6}).machine.limit.limits());
   const MachineModel machine = described_machine(like, {.links = NodeLinks{1, 25e9}}).machine;
   EXPECT_FALSE(machine.limit.limits());

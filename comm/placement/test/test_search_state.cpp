@@ -53,9 +53,8 @@ MachineModel overlapping_cluster(bool switches) {
   if (switches) machine.limit = {1e8, 1e4};
   machine.switch_ranks = switches ? 2 : 0;
   machine.switch_bytes_per_second = 1e9;
-  machine.alone.sent.inside = {{64, 1.0}, {4096, 0.6}};
-  machine.alone.received.inside = {{64, 1.0}, {4096, 0.8}};
-  if (switches) machine.alone.sent.between = {{64, 1.0}, {4096, 0.5}};
+  machine.alone.inside = {{64, 1.0}, {4096, 0.6}};
+  if (switches) machine.alone.between = {{64, 1.0}, {4096, 0.5}};
   machine.alone.phases[index_of(Phase::lookup)] = 0.4;
   machine.alone.phases[index_of(Phase::update)] = 0.7;
   return machine;

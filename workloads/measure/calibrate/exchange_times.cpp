@@ -11,7 +11,7 @@
 #include <map>
 #include <memory>
 #include <thread>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "comm/agree.hpp"
@@ -69,33 +69,18 @@ class GroupTimes {
   }
 
   /// Adds the exchange with so many of the next ranks, unless no group can use it.
-  void add_exchange(const comm::NamedExchange& named, int partners) {
-    add_exchange(named, {partners, group_.size(), group_.size()});
-  }
+  void add_exchange(const comm::NamedExchange& named, int partners) { add_exchange(named, partners, group_.size()); }
 
-  /// Add the exchange of all ranks in which the first alone sends, and that in which it alone receives.
-  void add_lone_sender(const comm::NamedExchange& named) {
-    add_exchange(named, {group_.size() - 1, 1, group_.size()});
-  }
-  void add_lone_receiver(const comm::NamedExchange& named) {
-    add_exchange(named, {group_.size() - 1, group_.size(), 1});
-  }
+  /// Adds the exchange of all ranks in which the first alone sends.
+  void add_lone_sender(const comm::NamedExchange& named) { add_exchange(named, group_.size() - 1, 1); }
 
-  /// Says who exchanges: the first `senders` ranks with those of their next `partners` that are among the first
-  /// `receivers`.
-  struct Pattern {
-    int partners, senders, receivers;
-
-    auto operator<=>(const Pattern&) const = default;
-  };
-
-  void add_exchange(const comm::NamedExchange& named, const Pattern& pattern) {
+  void add_exchange(const comm::NamedExchange& named, int partners, int senders) {
     const bool here = takes_part_ && named.unusable(group_).empty();
     if (!comm::all_reduce(world_, here ? 1 : 0, comm::Reduce::max)) return;
     std::shared_ptr<comm::Exchange> exchange = here ? named.make(group_) : nullptr;
-    actions_.push_back({named.name(), [this, exchange, pattern](std::int64_t bytes) {
+    actions_.push_back({named.name(), [this, exchange, partners, senders](std::int64_t bytes) {
                           if (exchange)
-                            exchange->run(route(bytes, pattern), send_.data(), receive_.data() + place_, 1);
+                            exchange->run(route(bytes, partners, senders), send_.data(), receive_.data() + place_, 1);
                         }});
   }
 
@@ -159,19 +144,18 @@ class GroupTimes {
     return comm::all_reduce(world_, MPI_Wtime() - begin, comm::Reduce::max);
   }
 
-  /// Returns the route of a pattern, always the same, so that an exchange finds what it knows of it. What a rank sends
-  /// itself is no message.
-  const comm::Route& route(std::int64_t bytes, const Pattern& pattern) {
-    auto found = routes_.find({bytes, pattern});
+  /// Returns the route to and from so many of the next ranks, where the first ranks alone send, always the same, so
+  /// that an exchange finds what it knows of it. What a rank sends itself is no message.
+  const comm::Route& route(std::int64_t bytes, int partners, int senders) {
+    auto found = routes_.find({bytes, partners, senders});
     if (found != routes_.end()) return found->second;
-    const auto sends = [&](int from, int to) { return from < pattern.senders && to < pattern.receivers; };
     std::vector<std::int64_t> sent(static_cast<std::size_t>(group_.size())), received(sent.size());
-    for (int distance = 1; distance <= std::min(pattern.partners, group_.size() - 1); ++distance) {
-      const int from = comm::rank_before(group_, distance), to = comm::rank_after(group_, distance);
-      sent[to] = sends(group_.rank(), to) ? bytes : 0;
-      received[from] = sends(from, group_.rank()) ? bytes : 0;
+    for (int distance = 1; distance <= std::min(partners, group_.size() - 1); ++distance) {
+      const int from = comm::rank_before(group_, distance);
+      sent[comm::rank_after(group_, distance)] = group_.rank() < senders ? bytes : 0;
+      received[from] = from < senders ? bytes : 0;
     }
-    return routes_.try_emplace({bytes, pattern}, sent, received, bytes * group_.size()).first->second;
+    return routes_.try_emplace({bytes, partners, senders}, sent, received, bytes * group_.size()).first->second;
   }
 
   const comm::Communicator& world_;
@@ -179,9 +163,9 @@ class GroupTimes {
   bool takes_part_;
   double rest_ = 0.0;  ///< seconds
   std::vector<Action> actions_;
-  std::map<std::pair<std::int64_t, Pattern>, comm::Route> routes_;  ///< by bytes
-  DeviceArray<std::byte> send_, receive_;                           ///< as those of steps, in huge pages
-  std::int64_t place_ = 0;                                          ///< in receive_
+  std::map<std::tuple<std::int64_t, int, int>, comm::Route> routes_;  ///< by bytes, partners and senders
+  DeviceArray<std::byte> send_, receive_;                             ///< as those of steps, in huge pages
+  std::int64_t place_ = 0;                                            ///< in receive_
 };
 
 std::vector<std::int64_t> sizes_between(const ExchangeSizes& sizes, int ranks) {
@@ -198,8 +182,8 @@ void make_monotonic(placement::MessageCost& cost) {
     cost.points[i - 1].seconds = std::min(cost.points[i - 1].seconds, cost.points[i].seconds);
 }
 
-/// Keeps the shares of messages whose bytes take longer than their latency, as all of them do in what is sent or received
-/// by a rank alone; none where links are as fast for all ranks at once.
+/// Keeps the shares of messages whose bytes take longer than their latency, as all of them do in what is sent by a rank
+/// alone; none where links are as fast for all ranks at once.
 void keep_shares_of_bytes(const placement::MessageCost& message, std::vector<placement::SizeShare>& shares) {
   for (placement::SizeShare& each : shares)
     if (message.seconds(each.bytes) < least_latencies * message.seconds(0.0)) each.share = 1.0;
@@ -275,20 +259,16 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   GroupTimes exchanges(world, group, takes_part), sums(world, group, takes_part);
   exchanges.add_exchanges();
   const auto names = exchanges.names();
-  const comm::NamedExchange& library = comm::exchange_named(placement::library_exchange);
-  exchanges.add_lone_sender(library);
-  exchanges.add_lone_receiver(library);
+  exchanges.add_lone_sender(comm::exchange_named(placement::library_exchange));
   each_size("messages", share_of_exchanges, [&](std::int64_t bytes) {
     if (bytes > sizes.largest) return;
     const auto seconds = exchanges.seconds(bytes, bytes * largest, share_of_exchanges * budget);
     for (std::size_t e = 0; e < names.size(); ++e)
       (machine.exchanges[names[e]].*level.exchange)
           .points.push_back(one_message(names[e], level, largest, static_cast<double>(bytes), seconds[e]));
-    const double of_all = seconds[std::ranges::find(names, placement::library_exchange) - names.begin()];
-    (machine.alone.sent.*level.alone)
-        .push_back({static_cast<double>(bytes), std::min(1.0, seconds[names.size()] / of_all)});
-    (machine.alone.received.*level.alone)
-        .push_back({static_cast<double>(bytes), std::min(1.0, seconds[names.size() + 1] / of_all)});
+    const auto library = std::ranges::find(names, placement::library_exchange) - names.begin();
+    (machine.alone.*level.alone)
+        .push_back({static_cast<double>(bytes), std::min(1.0, seconds.back() / seconds[library])});
   });
   sums.add_all_reduce();
   each_size("sums", 1.0, [&](std::int64_t bytes) {
@@ -297,8 +277,7 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
     steps.points.push_back(one_step(largest, static_cast<double>(bytes), seconds.front(), steps));
   });
   for (auto& [name, cost] : machine.exchanges) make_monotonic(cost.*level.exchange);
-  for (placement::AloneShares::Messages* shares : {&machine.alone.sent, &machine.alone.received})
-    keep_shares_of_bytes(machine.exchange(placement::library_exchange).*level.exchange, shares->*level.alone);
+  keep_shares_of_bytes(machine.exchange(placement::library_exchange).*level.exchange, machine.alone.*level.alone);
   make_monotonic(machine.*level.all_reduce);
 }
 

@@ -19,7 +19,7 @@ struct Level {
   double placement::MessagesOfRank::*messages;
   double placement::MessagesOfRank::*size;
   double placement::MessagesOfRank::*rounds;
-  std::vector<placement::SizeShare> placement::AloneShares::Messages::*alone;
+  std::vector<placement::SizeShare> placement::AloneShares::*alone;
 
   bool within() const { return messages == &placement::MessagesOfRank::inside; }
   /// Returns the layout of so many ranks that all exchange on this level.
@@ -32,7 +32,7 @@ inline constexpr Level inside_nodes{"inside",
                                     &placement::MessagesOfRank::inside,
                                     &placement::MessagesOfRank::inside_size,
                                     &placement::MessagesOfRank::inside_rounds,
-                                    &placement::AloneShares::Messages::inside};
+                                    &placement::AloneShares::inside};
 inline constexpr Level between_nodes{"between",
                                      &placement::ExchangeCost::between,
                                      &placement::ExchangeCost::between_round,
@@ -40,7 +40,7 @@ inline constexpr Level between_nodes{"between",
                                      &placement::MessagesOfRank::between,
                                      &placement::MessagesOfRank::between_size,
                                      &placement::MessagesOfRank::between_rounds,
-                                     &placement::AloneShares::Messages::between};
+                                     &placement::AloneShares::between};
 
 /// Is an exchange of small messages that was measured: how many it has of what, and how long it took.
 struct SmallExchange {

@@ -33,9 +33,7 @@ TEST(MachineFile, ReadsWhatItWrites) {
   }
   EXPECT_EQ(described_cluster().name, "cpu-100g");
   MachineModel measured = described_cluster();
-  measured.alone.sent = measured.alone.received = {{{64, 1.0}, {4096, 0.6}}, {{64, 0.5}}};
-  EXPECT_EQ(machine_from_json(to_json(measured), "again"), measured);
-  measured.alone.received = {};
+  measured.alone = {{{64, 1.0}, {4096, 0.6}}, {{64, 0.5}}};
   measured.alone.phases[index_of(Phase::lookup)] = 0.5;
   measured.limit = {119e6, 250e3};
   EXPECT_EQ(machine_from_json(to_json(measured), "again"), measured);
@@ -75,8 +73,8 @@ TEST(MachineFile, RefusesWhatIsMissingOrAbsurd) {
       {"/bytes_per_second/gather", 0.0, "bytes_per_second.gather", "above 0"},
       {"/software", {{"name", "x"}, {"date", "2026-11"}}, "software.gradient_bytes", "missing"},
       {"/row_shares", {{64, 0.5}, {128, 0.4}}, "row_shares", "falls from 0.5 to 0.4 at 128 bytes"},
-      {"/alone/sent/between", {{64, 0.5}, {128, 1.5}}, "alone.sent.between", "share above 0 and at most 1"},
-      {"/alone/received/inside", {{64, 0.5}, {64, 0.4}}, "alone.received.inside", "ascend"},
+      {"/alone/between", {{64, 0.5}, {128, 1.5}}, "alone.between", "share above 0 and at most 1"},
+      {"/alone/inside", {{64, 0.5}, {64, 0.4}}, "alone.inside", "ascend"},
       {"/alone/lookup", 2, "alone.lookup", "share above 0 and at most 1"},
       {"/alone/lookups", 0.5, "alone.lookups", "did you mean 'lookup'"},
       {"/limit", {{"bytes_per_second", 1e8}}, "limit.burst_bytes", "missing"},
