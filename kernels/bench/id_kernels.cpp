@@ -23,11 +23,24 @@ RowPartition dealt_out(const Problem& problem) {
   return partition;
 }
 
-void bucketize_of(benchmark::State& state, Suite& suite, const Case& shape) {
+/// The first half of every table's rows with one owner, the second with another, as hot rows and the others are that
+/// get as many ids; slots likewise.
+RowPartition in_halves(const Problem& problem) {
+  RowPartition partition;
+  for (std::int64_t t = 0; t < problem.tables(); ++t) {
+    const std::int64_t rows = problem.table_rows[t], half = (rows + 1) / 2;
+    std::vector<OwnedRows> shards{{0, half, 1, t}};
+    if (half < rows) shards.push_back({half, rows, 1, problem.tables() + t});
+    partition.add_strip(t, rows, shards);
+  }
+  return partition;
+}
+
+void bucketize_of(benchmark::State& state, Suite& suite, const Case& shape, RowPartition (*partition)(const Problem&)) {
   const Problem& problem = suite.start(shape);
   const Exec& exec = suite.exec();
   const std::int64_t slots = owners * problem.tables(), cells = slots * problem.batch;
-  const auto owners_of_rows = row_owners(exec, dealt_out(problem));
+  const auto owners_of_rows = row_owners(exec, partition(problem));
   std::vector<std::int64_t> first_cell;
   for (std::int64_t s = 0; s < slots; ++s) first_cell.push_back(s * problem.batch);
   const Buckets<Exec, std::int32_t, std::int32_t> buckets{
@@ -68,7 +81,8 @@ void add_id_kernels(Suite& suite, const Case& shape, ValueType type) {
   if (type != ValueType::fp32) return;
   const std::string name = "/" + Problem::name(shape, type, suite.options());
   add("bucketize" + name + "/owners:" + std::to_string(owners),
-      [&suite, &shape](auto& state) { bucketize_of(state, suite, shape); });
+      [&suite, &shape](auto& state) { bucketize_of(state, suite, shape, dealt_out); });
+  add("bucketize_halves" + name, [&suite, &shape](auto& state) { bucketize_of(state, suite, shape, in_halves); });
   for (const bool by_hash : {false, true})
     add("unique_rows" + name + (by_hash ? "/by:hash" : "/by:radix"),
         [&suite, &shape, by_hash](auto& state) { unique_rows_of(state, suite, shape, by_hash); });
