@@ -156,8 +156,13 @@ KOKKOS_FORCEINLINE_FUNCTION StripOwners owners_of(const Strip& strip, const RowB
                                                   const BucketOwner* buckets) {
   const RowBlock* first = blocks + strip.first_block;
   const BucketOwner* own = strip.first_bucket < 0 ? nullptr : buckets + strip.first_bucket;
-  return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks == 2 ? first[1].first_row : 0, strip.blocks,
-          first, owners, own, strip.mix};
+  return {strip.blocks > 0 ? *first : RowBlock{},
+          strip.blocks == 2 ? first[1].first_row : 0,
+          strip.blocks,
+          first,
+          owners,
+          own,
+          strip.mix};
 }
 
 /// Holds a RowPartition in memory that kernels can read.
