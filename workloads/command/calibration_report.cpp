@@ -54,6 +54,9 @@ void print_exchanges(const placement::MachineModel& machine) {
   }
   print_messages("all-reduce", "inside", machine.all_reduce_call, 0.0, machine.all_reduce_inside);
   print_messages("all-reduce", "between", machine.all_reduce_call, 0.0, machine.all_reduce_between);
+  if (machine.limit.limits())
+    fmt::print("# links of a node carry {:.3g} MB/s in the long run, and {:.3g} KB at once where they have rested\n",
+               1e-6 * machine.limit.bytes_per_second, 1e-3 * machine.limit.burst);
 }
 
 void print_fitted_terms(const Calibration& calibration) {
