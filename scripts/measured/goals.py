@@ -44,7 +44,8 @@ def of_machine(machine, results):
         worst = max((quality["regret"], name) for name, quality in results.predictions.items() if name)
         rows.append(row(f"regret of the plan liked best, {where}", "≤ 3 %", percent(found.regret), found.regret <= 0.03, worst[1]))
     if found.behind is not None:
-        rows.append(row(f"`search` behind the best other plan, {where}", "≤ 2 %", signed(found.behind), found.behind <= 0.02))
+        rows.append(row(f"`search` behind the best other plan, {where}", "≤ 2 %", signed(found.behind), found.behind <= 0.02,
+                        found.behind_at))
     return rows
 
 

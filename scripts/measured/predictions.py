@@ -73,18 +73,20 @@ class Figures:
     correlations: tuple = ()  # Spearman's, of the workloads that have one
     regret: float = None  # the most of a workload
     behind: float = None  # `search` behind the best other planner, at worst
+    behind_at: str = ""  # the workload where it is
     ahead: tuple = ()  # of the best seed rule, `search` of each workload
 
 
 def figures(results):
     told = qualities(results)
-    compared = [each for each in map(beside_search, workloads(results).values()) if all(each)]
+    compared = {name: each for name, each in ((name, beside_search(cases)) for name, cases in workloads(results).items()) if all(each)}
+    behind = max(((results.faster_by(other, search)[0] - 1, name) for name, (search, other, _) in compared.items()), default=(None, ""))
     return Figures(
         results.predictions[None]["mean_error"] if told else None,
         tuple(each["rank_correlation"] for each in told if each["rank_correlation"] is not None),
         max((each["regret"] for each in told), default=None),
-        max((results.faster_by(other, search)[0] - 1 for search, other, _ in compared), default=None),
-        tuple(results.faster_by(search, seed)[0] - 1 for search, _, seed in compared))
+        *behind,
+        tuple(results.faster_by(search, seed)[0] - 1 for search, _, seed in compared.values()))
 
 
 def summary(results):
