@@ -110,7 +110,6 @@ struct OwnedRow {
 /// Finds the owners of the rows of one strip; it copies what every id needs, so that this stays in registers.
 struct StripOwners {
   RowBlock first_block;
-  std::int64_t second_row;  ///< where the second block begins, if there are two
   std::int64_t block_count;
   const RowBlock* blocks;
   const RowOwner* owners;
@@ -139,7 +138,7 @@ struct StripOwners {
   KOKKOS_FORCEINLINE_FUNCTION OwnedRow by_number(std::int64_t row) const {
     if (block_count == 1) return find(first_block, row);
     // Hot rows and the others: which of them an id is nobody can foretell, and a branch would be taken wrongly.
-    KOKKOS_IF_ON_HOST((if (block_count == 2) return find(blocks[row >= second_row ? 1 : 0], row);))
+    KOKKOS_IF_ON_HOST((if (block_count == 2) return find(blocks[row >= blocks[1].first_row ? 1 : 0], row);))
     return find(blocks[last_at_most(block_count, row, [&](std::int64_t b) { return blocks[b].first_row; })], row);
   }
 
@@ -156,13 +155,7 @@ KOKKOS_FORCEINLINE_FUNCTION StripOwners owners_of(const Strip& strip, const RowB
                                                   const BucketOwner* buckets) {
   const RowBlock* first = blocks + strip.first_block;
   const BucketOwner* own = strip.first_bucket < 0 ? nullptr : buckets + strip.first_bucket;
-  return {strip.blocks > 0 ? *first : RowBlock{},
-          strip.blocks == 2 ? first[1].first_row : 0,
-          strip.blocks,
-          first,
-          owners,
-          own,
-          strip.mix};
+  return {strip.blocks > 0 ? *first : RowBlock{}, strip.blocks, first, owners, own, strip.mix};
 }
 
 /// Holds a RowPartition in memory that kernels can read.
