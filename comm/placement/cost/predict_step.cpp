@@ -230,11 +230,13 @@ ExchangeTime row_sum_time(const StepContext& step, const MachineModel& machine, 
   const ExchangeCost& message = machine.exchange(step.exchange);
   if (bytes < least_bytes) return {};
   const RankLayout layout = step.layout();
+  ExchangeTime time{latency_seconds(layout, machine, step.exchange) +
+                    (layout.nodes() > 1 ? message.between : message.inside).seconds(bytes)};
+  if (!machine.limit.limits()) return time;  // a search asks for each change
   std::vector<double> to_each(static_cast<std::size_t>(layout.ranks));
   to_each.front() = bytes / std::max(1, layout.ranks - 1);
-  return {latency_seconds(layout, machine, step.exchange) +
-              (layout.nodes() > 1 ? message.between : message.inside).seconds(bytes),
-          limited_seconds(layout, machine.limit, to_each, {})};
+  time.links = limited_seconds(layout, machine.limit, to_each, {});
+  return time;
 }
 
 StepTotals& StepTotals::operator+=(const StepTotals& other) {

@@ -284,7 +284,7 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
 /// Returns what limits the links of nodes: one rank of each sends to the next, after a rest.
 placement::LinkLimit measure_limit(const comm::Communicator& world, const comm::Communicator& leaders, bool takes_part,
                                    const ExchangeSizes& sizes, const Status& status) {
-  if (world.nodes() == 1) return {};
+  if (world.nodes() == 1 || sizes.largest < 4 * least_sent) return {};  // of fewer than three sizes nothing is told
   status("calibrating: links between nodes that have rested");
   GroupTimes messages(world, leaders, takes_part);
   messages.add_exchange(comm::exchange_named("linear"), 1);

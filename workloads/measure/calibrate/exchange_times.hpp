@@ -21,8 +21,8 @@ struct ExchangeSizes {
 
 /// Sets the times of calls, rounds and messages in `machine`: of every exchange that these ranks can use, and of the
 /// all-reduce, inside a node (its ranks among themselves, on all nodes at once) and between nodes (one rank of each);
-/// and the share of it that MPI_Alltoallv takes where one rank of a group alone sends (AloneShares); and
-/// what limits the links between nodes (LinkLimit).
+/// the share of it that MPI_Alltoallv takes where one rank of a group alone sends (AloneShares); and what limits the
+/// links between nodes (LinkLimit).
 /// Where there is no such pair of ranks, it sets nothing. A time is the median over runs of the slowest rank's; a run
 /// begins with a barrier, and exchanges take turns. Returns, by level, what the latency is shared by
 /// (fit_latency.hpp). near: waits before each size. Collective; the same on every rank.
