@@ -6,8 +6,9 @@ import re
 import statistics
 import subprocess
 
-from measured.campaigns import CAMPAIGNS
+from measured.campaigns import CAMPAIGNS, PUBLISHED
 from measured.files import BadInput, machine_beside, median_ms, parse
+from measured.predictions import published_error, published_records
 
 LEAST_EARNED = 0.5  # points of MAPE, below which in all columns, of which there are two at least, a term is not worth having
 TAKES_LONG = ("search",)  # plans that are made anew for each prediction
@@ -21,50 +22,62 @@ def run(program, *words):
 
 
 def names(program):
-    """All that `predict --without` takes."""
-    return [line.split()[0] for line in run(program, "list", "terms").splitlines() if line.startswith("  ")]
+    """All that `predict --without` takes, but for the launches of each phase, which are one part of the model."""
+    found = [line.split()[0] for line in run(program, "list", "terms").splitlines() if line.startswith("  ")]
+    return [name for name in found if not name.endswith(".step")]
 
 
-def published_error(program, without):
+def known_half_error(program, without):
     """The MAPE of the steps that are built in, in percent."""
     page = run(program, "predict", "--published", "mlperf-training", *without)
     return float(re.search(r"(?m)^  all +\d+ +\d+ +(\S+)", page)[1])
+
+
+def holdout_error(program, without):
+    """The MAPE of the steps that others published of their workloads on machines that are described whole, in percent."""
+    records = [record for part in PUBLISHED for record in published_records(run(program, *part.command[1:], *without), part.name)]
+    return 100 * statistics.mean(abs(published_error(record)) for record in records if record["held_out"])
+
+
+def settings(record):
+    """The words that ask for the options of a case, which differ from those of its workload."""
+    def text(value):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    options = record["options"]
+    return tuple(word for name in ("exchange", "batch", *record["changed"]) for word in ("--set", f"{name}={text(options[name])}"))
 
 
 class Measured:
     """A campaign of predictions beside the machine that predicted them."""
     def __init__(self, program, file):
         self.program, self.machine = program, machine_beside(file)
-        self.workloads = {}
+        self.jobs = {}  # {(workload, ranks, settings): {plan: record}}
         for record in parse(file)[1]:
-            if record["plan"] not in TAKES_LONG:
-                self.workloads.setdefault(record["workload"], {})[record["plan"]] = record
+            if record["plan"] not in TAKES_LONG and record.get("predicted_ms") is not None:
+                self.jobs.setdefault((record["workload"], record["ranks"], settings(record)), {})[record["plan"]] = record
 
     def error(self, without):
         """The MAPE of its cases, in percent."""
         errors = []
-        for workload, cases in self.workloads.items():
-            record = next(iter(cases.values()))
-            options = record["options"]
-            page = run(self.program, "predict", workload, "--scale", f"1/{options['scale']}", "--batch", options["batch"], "--exchange",
-                       options["exchange"], "--plan", ",".join(cases), "--ranks", record["ranks"], "--machine", self.machine, "--format",
-                       "json", *without)
+        for (workload, ranks, words), cases in self.jobs.items():
+            page = run(self.program, "predict", workload, *words, "--plan", ",".join(cases), "--ranks", ranks, "--machine", self.machine,
+                       "--format", "json", *without)
             errors += [abs(case["step_ms"] / median_ms(cases[case["plan"]]) - 1) for case in json.loads(page)["cases"] if "step_ms" in case]
         return 100 * statistics.mean(errors)
 
 
 def table(program, folder):
     """A line for each term and part: by how many points MAPE rises without it."""
-    sources = {"published steps": lambda without: published_error(program, without)}
+    sources = {"known half": lambda without: known_half_error(program, without), "holdout": lambda without: holdout_error(program, without)}
     for campaign in CAMPAIGNS:
         file = folder / f"{campaign.name}{campaign.suffix}"
-        if campaign.kind == "predictions" and file.exists() and machine_beside(file).exists():
+        if campaign.kind in ("predictions", "options") and file.exists() and machine_beside(file).exists():
             sources[campaign.name] = Measured(program, file).error
     whole = {name: error(()) for name, error in sources.items()}
     rows = [("with all", *(f"{error:.1f} %" for error in whole.values()), "")]
     for name in names(program):
         earned = [error(("--without", name)) - whole[source] for source, error in sources.items()]
-        judged = len(sources) > 1 and max(earned) < LEAST_EARNED  # calibrated terms are not there for published steps
+        judged = len(sources) > 2 and max(earned) < LEAST_EARNED  # some terms are only there for machines that were measured
         rows.append((name, *(f"{points:+.2f}" for points in earned), "not worth having" if judged else ""))
     head = ("without", *sources, "")
     widths = [max(len(str(row[c])) for row in (head, *rows)) for c in range(len(head))]

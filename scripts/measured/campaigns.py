@@ -25,7 +25,7 @@ class Campaign:
     name: str  # of the file of results
     title: str
     answers: str  # the question
-    kind: str  # of the file: cases, exchanges, kernels, trains, dynamic, predictions, holdout, scale or one of PEERS
+    kind: str  # of the file: cases, exchanges, kernels, trains, dynamic, predictions, options, holdout, scale or one of PEERS
     command: tuple  # words; --launcher takes the place of LAUNCHER
     quick: tuple  # further words, to try the machinery out: nothing that these measure means anything
     minutes: float  # on two cores; scripts/measure gives up after twice that and a minute
@@ -89,6 +89,36 @@ LINKS_PREDICTED = tuple(
         ("synthetic-tiny", "1/64", "2048", "links are slow, tables are shared"),
         ("deeprec-dlrm", "1", "2048", "links are slow, all tables are small"),
         ("dlrm-dcnv2", "1/4096", "512", "links are slow, bags hold up to a hundred ids")))
+
+
+def other_options(name, workload, words, when, scale="1/16"):
+    return Part(name, (*SHARDMARK, "compare", workload, "--scale", scale, *words.split(), "--machine", MACHINE, "--check", "1", "--batches", "8",
+                       "--budget", "60s"), ("--scale", "1/1024", "--batch", "512", "--budget", "10s"), when)
+
+
+# What the plans above leave out: a term of the model that prices it can only earn its place here.
+BY_LIBRARY = "--exchange mpi_alltoallv"
+OTHER_OPTIONS = (
+    other_options("small-batches", "criteo-kaggle", f"--batch 512 --plan table_wise,row_wise,column_wise,data_parallel {BY_LIBRARY}",
+                  "steps take less than a millisecond"),
+    other_options("many-tables", "synthetic-tiny", f"--batch 512 --plan table_wise,row_wise {BY_LIBRARY}", "the same of 55 tables, up to ten ids a bag"),
+    other_options("columns", "criteo-kaggle", f"--plan column_wise,data_parallel+table_wise {BY_LIBRARY}", "rows whose state is theirs as a whole are split"),
+    other_options("transfers", "criteo-kaggle", f"--plan row_wise --transfer dense_partials,sparse_partials,unique_rows,reduce_scatter {BY_LIBRARY}",
+                  "what travels for tables split by rows"),
+    other_options("exchanges", "criteo-kaggle", "--plan table_wise,row_wise --exchange node_shared,pairwise", "how it travels"),
+    other_options("wires", "criteo-kaggle", f"--plan table_wise,row_wise --wire fp16,int8 {BY_LIBRARY}", "vectors and gradients are narrow"),
+    other_options("groups", "criteo-kaggle", f"--plan table_wise,row_wise --groups 4 {BY_LIBRARY}", "groups of tables follow each other"),
+    other_options("prefetched", "criteo-kaggle", f"--plan table_wise,row_wise --async ids,rows {BY_LIBRARY}", "steps are prepared beside others"),
+    other_options("adam", "hugectr-dlrm", f"--batch 4096 --plan table_wise,row_wise,column_wise --optimizer adam {BY_LIBRARY}",
+                  "rows of 512 bytes with twice as much state"),
+    other_options("narrow-rows", "criteo-kaggle", f"--plan table_wise,row_wise --dtype fp16 {BY_LIBRARY}", "values of tables are of two bytes"),
+    other_options("means", "synthetic-tiny", f"--batch 8192 --plan table_wise,row_wise --pooling mean {BY_LIBRARY}", "bags are divided by their ids"),
+    other_options("keys", "criteo-kaggle", f"--plan table_wise,row_wise --storage dynamic {BY_LIBRARY}", "tables grow"),
+    other_options("new-keys", "open-vocabulary", f"--plan table_wise,row_wise {BY_LIBRARY}", "one id in a hundred is new"),
+    other_options("tensor-trains", "fbtt", f"--plan table_wise,data_parallel {BY_LIBRARY}", "rows are computed", scale="1/100"),
+    other_options("dense-layers", "criteo-terabyte", f"--batch 2048 --plan table_wise --dense dlrm {BY_LIBRARY}", "a model stands behind the tables",
+                  scale="1/512"),
+)
 # Tables of any keys beside dense ones; what was saved as training went on is restored on as many ranks, and on more.
 SAVED = "saved-"  # begins the name of a folder of checkpoints, which goes with the campaign
 TRAINED = ("criteo-kaggle", "--scale", "1/4", "--plan", "row_wise", "--exchange", "node_shared", "--check", "1")
@@ -133,6 +163,9 @@ CAMPAIGNS = (
     Campaign("predictions", "Predictions beside measurements",
              "Which plan does the calibrated model like best, how far off is it, and is `search` better than every rule?",
              "predictions", (), (), 27, "you know no plan yet, or tables of many kinds, ranks on one machine", parts=PREDICTED, first=CALIBRATE, asked=True),
+    Campaign("option-predictions", "Predictions of other options",
+             "How far off are predictions of what those plans leave out: small batches, wires, groups, keys, tensor trains?", "options",
+             (), (), 15, parts=OTHER_OPTIONS, first=CALIBRATE, asked=True),
     Campaign("holdout", "Predictions beside what others published",
              "From descriptions of their machines alone: what would their steps take?", "holdout", (), (), 0.1, parts=PUBLISHED),
     Campaign("scale", "Plans for 4,096 ranks", "How long do a search and a prediction take where a cluster is large, and how far may the plan be "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from measured.campaigns import CAMPAIGNS, MACHINE, Campaign
 
-COMPARED = ("cases", "predictions", "trains", "dynamic")  # kinds of campaigns whose cases the program compares
+COMPARED = ("cases", "predictions", "options", "trains", "dynamic")  # kinds of campaigns whose cases the program compares
 
 
 class BadInput(Exception):

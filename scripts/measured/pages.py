@@ -101,7 +101,7 @@ def peers_table(results):
 TABLES = {"cases": cases_table, "exchanges": exchanges_table, "kernels": kernels_table, "peers": peers_table,
           "trains": trains.trains_table, "train_peers": trains.peers_table, "dense_peers": peers.dense_table,
           "step_peers": peers.step_table, "map_peers": dynamic.maps_table, "dynamic": dynamic.dynamic_table,
-          "predictions": predictions.predictions_table, "holdout": predictions.holdout_table,
+          "predictions": predictions.predictions_table, "options": predictions.options_table, "holdout": predictions.holdout_table,
           "scale": predictions.scale_table}
 
 

@@ -176,6 +176,29 @@ def predictions_table(results):
     return text + (f"\n\nWithout a valid measurement: {', '.join(missing)}." if missing else "")
 
 
+def option_words(record):
+    """What a case has that its workload does not ask for, besides how many batches there are."""
+    told = [f"{name} {record['options'][name]}" for name in record["changed"] if name not in ("batches", "scale", "exchange")]
+    return ", ".join((record["options"]["exchange"], *told))
+
+
+def options_table(results):
+    """A line for each case, and how far off the predictions of each part are."""
+    parts = {part.name: [record for record in results.valid if record["part"] == part.name and record["error"] is not None]
+             for part in results.campaign.parts}
+
+    def mean(cases):
+        return percent(statistics.mean(abs(record["error"]) for record in cases))
+    every = [record for cases in parts.values() for record in cases]
+    if not every:
+        return "Without a valid measurement."
+    rows = [[part.name, part.when, len(parts[part.name]), mean(parts[part.name])] for part in results.campaign.parts if parts[part.name]]
+    text = markdown_table(["cases", "what is special", "how many", "MAPE"], [*rows, ["all", "", len(every), mean(every)]])
+    rows = [[name, record["workload"], f"`{plan_of(record)}`", option_words(record), interval(record["step_ms"]), figure(record["predicted_ms"]),
+             signed(record["error"])] for name, cases in parts.items() for record in cases]
+    return text + "\n\n" + markdown_table(["cases", "workload", "plan", "options", "measured, ms [95 % interval]", "predicted, ms", "error"], rows)
+
+
 def behind_best(found):
     """{plan: times of its steps / the least, a workload each} of the plans that all workloads have."""
     behind = {}

@@ -170,6 +170,24 @@ class Predictions(unittest.TestCase):
         self.assertTrue(all(campaign.first for campaign in CAMPAIGNS if campaign.kind == "predictions"))
 
 
+class OtherOptions(unittest.TestCase):
+    def test_each_kind_of_cases_has_its_error_and_each_case_its_options(self):
+        def case(part, plan, measured, predicted, **more):
+            return {**samples.predicted_case("criteo-kaggle", plan, measured, predicted, **more), "part": part}
+        cases = [case("wires", "row_wise", 10, 11, wire="fp16"), case("wires", "table_wise", 10, 8, wire="fp16"), case("keys", "row_wise", 10, 10)]
+        for each in cases[:2]:
+            each["changed"] = ["wire_forward", "scale"]
+        table = predictions.options_table(results("option-predictions", [samples.environment(), *cases])).splitlines()
+        self.assertIn("| wires | vectors and gradients are narrow | 2 | 15.0 % |", table)
+        self.assertIn("| all |  | 3 | 10.0 % |", table)
+        self.assertIn("| wires | criteo-kaggle | `row_wise` | auto, wire_forward fp16 | 10.00 [9.900, 10.10] | 11.00 | +10.0 % |", table)
+        self.assertFalse(any(line.startswith("| groups") for line in table))
+
+    def test_without_predictions_there_is_no_table(self):
+        case = {**samples.predicted_case("criteo-kaggle", "row_wise", 10, None), "part": "keys"}
+        self.assertEqual(predictions.options_table(results("option-predictions", [samples.environment(), case])), "Without a valid measurement.")
+
+
 class Holdout(unittest.TestCase):
     def test_every_published_step_is_told_misses_included(self):
         text = predictions.holdout_table(holdout())

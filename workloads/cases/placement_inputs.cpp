@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/cases/placement_inputs.hpp"
 
+#include "workloads/cases/dense_spec_of.hpp"
+
 namespace shardmark::workloads {
 
 placement::IdStatistics id_statistics_of(const IdSpec& ids) {
@@ -22,17 +24,23 @@ placement::PlanRequest plan_request_of(const Workload& workload, int ranks, cons
 }
 
 placement::StepContext step_context_of(const placement::LookupStatistics& statistics, const Workload& workload,
-                                       const placement::Plan& plan, const Case& config, int ranks_per_node) {
-  return {.statistics = statistics,
-          .ranks = plan.ranks,
-          .ranks_per_node = ranks_per_node,
-          .global_batch = workload.global_batch,
-          .movement = config.movement,
-          .weighted = workload.ids.weighted,
-          .exchange = config.exchange.name(),
-          .groups = placement::count_groups(
-              placement::group_of_tables(config.groups, plan, workload.tables, workload.features)),
-          .prefetches = config.async.on()};
+                                       const placement::Plan& plan, const Case& config, int ranks_per_node,
+                                       DenseKind dense) {
+  placement::StepContext step{.statistics = statistics,
+                              .ranks = plan.ranks,
+                              .ranks_per_node = ranks_per_node,
+                              .global_batch = workload.global_batch,
+                              .movement = config.movement,
+                              .weighted = workload.ids.weighted,
+                              .exchange = config.exchange.name(),
+                              .groups = placement::count_groups(
+                                  placement::group_of_tables(config.groups, plan, workload.tables, workload.features)),
+                              .prefetches = config.async.on()};
+  if (!has_layers(dense)) return step;
+  const DenseWork work = dense_work(dense_spec_of(workload, dense));
+  step.dense_flops = static_cast<double>(work.flops());
+  step.dense_parameters = static_cast<double>(work.parameters);
+  return step;
 }
 
 }  // namespace shardmark::workloads

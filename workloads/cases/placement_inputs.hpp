@@ -16,9 +16,10 @@ placement::IdStatistics id_statistics_of(const IdSpec& ids);
 /// which a workload does not know, are left to the caller.
 placement::PlanRequest plan_request_of(const Workload& workload, int ranks, const placement::Movement& movement = {});
 
-/// Returns what predictions of a workload's steps take beside the plan. statistics: of its tables and features. The
-/// dense part is left out, as in the steps that are measured.
+/// Returns what predictions of a workload's steps take beside the plan. statistics: of its tables and features; dense:
+/// the model behind the embeddings. Throws InputError as dense_spec_of does.
 placement::StepContext step_context_of(const placement::LookupStatistics& statistics, const Workload& workload,
-                                       const placement::Plan& plan, const Case& config, int ranks_per_node);
+                                       const placement::Plan& plan, const Case& config, int ranks_per_node,
+                                       DenseKind dense);
 
 }  // namespace shardmark::workloads

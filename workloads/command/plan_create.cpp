@@ -78,8 +78,8 @@ placement::PlanFacts facts_of(const PlanSubject& planned, const placement::Plan&
   const int per_node = planned.per_node(plan.ranks);
   placement::require_known(planned.machine, (plan.ranks + per_node - 1) / per_node);
   const placement::LookupStatistics statistics = lookup_statistics_of(workload, planned.run.data, say);
-  return placement::facts_of(step_context_of(statistics, workload, plan, planned.config, per_node), planned.machine,
-                             plan);
+  return placement::facts_of(step_context_of(statistics, workload, plan, planned.config, per_node, DenseKind::none),
+                             planned.machine, plan);
 }
 
 /// Says by how much a plan that a format can express is slower than one that need not be.

@@ -7,7 +7,6 @@
 #include "comm/collectives.hpp"
 #include "reference/dense/dense_spec.hpp"
 #include "workloads/batches/workload_statistics.hpp"
-#include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/placement_inputs.hpp"
 #include "workloads/step/pipeline/pipeline_counts.hpp"
 
@@ -24,13 +23,8 @@ namespace {
 placement::StepContext context_of_case(const Job& job, std::size_t number,
                                        const placement::LookupStatistics& statistics) {
   const auto& [plan, options] = job.planned(number);
-  placement::StepContext step =
-      step_context_of(statistics, options.workload, plan, job.cases[number].config, ranks_per_node(job.comm));
-  if (!has_layers(options.dense.kind)) return step;
-  const DenseWork work = dense_work(dense_spec_of(options.workload, options.dense.kind));
-  step.dense_flops = static_cast<double>(work.flops());
-  step.dense_parameters = static_cast<double>(work.parameters);
-  return step;
+  return step_context_of(statistics, options.workload, plan, job.cases[number].config, ranks_per_node(job.comm),
+                         options.dense.kind);
 }
 
 }  // namespace

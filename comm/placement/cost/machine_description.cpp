@@ -17,7 +17,7 @@ enum class BoundBy { memory, cores, flops, neither };
 
 /// Says what bounds a term, by its name.
 BoundBy bound_of(std::string_view term, bool has_cores) {
-  if (term.ends_with(".step") || term == "update.replicated_table" || term == "update.shard") return BoundBy::neither;
+  if (term.ends_with(".step") || term == "update.shard") return BoundBy::neither;
   if (has_cores) return term.ends_with("line") ? BoundBy::memory : BoundBy::cores;
   return term.starts_with("train.") ? BoundBy::flops : BoundBy::memory;
 }

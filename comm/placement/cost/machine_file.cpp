@@ -73,19 +73,12 @@ Json alone_json(const AloneShares& alone) {
   Json json = Json::object();
   for (const SizeShare& point : alone.inside) json["inside"].push_back({point.bytes, point.share});
   for (const SizeShare& point : alone.between) json["between"].push_back({point.bytes, point.share});
-  for (std::size_t p = 0; p < phase_count; ++p)
-    if (alone.phases[p] < 1.0) json[std::string(phase_names[p])] = alone.phases[p];
   return json;
 }
 
 AloneShares alone_of(const MachineObject& object) {
-  std::vector<std::string_view> keys{"inside", "between"};
-  keys.insert(keys.end(), phase_names.begin(), phase_names.end());
-  object.require_keys(keys);
-  AloneShares alone{object.shares("inside"), object.shares("between")};
-  for (std::size_t p = 0; p < phase_count; ++p)
-    if (const std::string key(phase_names[p]); object.has(key)) alone.phases[p] = object.share(key);
-  return alone;
+  object.require_keys({"inside", "between"});
+  return {object.shares("inside"), object.shares("between")};
 }
 
 LinkLimit limit_of(const MachineObject& object) {
@@ -175,7 +168,7 @@ Json to_json(const MachineModel& machine) {
   add_positive(sheet, "cores", machine.sheet_cores);
   add_positive(sheet, "memory_bytes_per_second", machine.sheet_memory_bytes_per_second);
   if (!sheet.empty()) json["data_sheet"] = sheet;
-  if (machine.adds_few_rows) json["adds_few_rows"] = true;
+  if (machine.on_processors) json["on_processors"] = true;
   for (std::size_t t = 0; t < terms.size(); ++t) json["seconds"][std::string(terms[t].name)] = machine.seconds[t];
   for (const SizeShare& point : machine.row_shares) json["row_shares"].push_back({point.bytes, point.share});
   for (const auto& [name, weight] : machine.optimizer_weights) json["optimizer_weights"][name] = weight;
@@ -222,7 +215,7 @@ MachineModel machine_from_json(const Json& json, const std::string& origin) {
   }
   if (top.has("software")) machine.software = software_of(top.object("software"));
   machine.row_shares = top.row_shares("row_shares");
-  machine.adds_few_rows = top.has("adds_few_rows") && top.text<bool>("adds_few_rows");
+  machine.on_processors = top.has("on_processors") && top.text<bool>("on_processors");
   read_terms(top.object("seconds"), machine);
   if (top.has("optimizer_weights")) read_weights(top.object("optimizer_weights"), machine);
   read_messages(top, machine);

@@ -10,14 +10,14 @@
 
 namespace shardmark::placement {
 
-inline constexpr std::string_view machine_format = "shardmark-machine/2";
+inline constexpr std::string_view machine_format = "shardmark-machine/3";
 
 /// Writes a machine as
 /// {"format", "name", "source", "measured", "fingerprint", "ranks_per_node", "memory_per_rank", "cache_per_rank",
 ///  "flops", "dense_start", "data_sheet": {"cores", "memory_bytes_per_second"}, "seconds": {term: seconds},
 ///  "optimizer_weights": {optimizer: weight}, "exchanges": {name: {"call", "inside_round", "between_round", "inside":
 ///  [[bytes, seconds], ...], "between": ...}}, "all_reduce": {"call", "inside", "between", "by_trees"}, "software":
-///  {"name", "date", "overlaps", "gradient_bytes", "options"}, "row_shares": [[bytes, share], ...], "adds_few_rows",
+///  {"name", "date", "overlaps", "gradient_bytes", "options"}, "row_shares": [[bytes, share], ...], "on_processors",
 ///  "switch": {"ranks", "bytes_per_second"}, "alone": {"inside": [[bytes, share], ...], "between": ..., phase: share},
 ///  "node_bytes_per_second", "bytes_per_second": {"stream", "gather", "update"}, "auto": {"ranks", "nodes", "cells":
 ///  [{"bytes_per_pair", "skewed", "vs_mpi_alltoallv": {name: ratio}}, ...]}}

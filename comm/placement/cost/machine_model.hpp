@@ -60,20 +60,14 @@ struct SizeShare {
 double share_at(std::span<const SizeShare> curve, double bytes);
 double least_share(std::span<const SizeShare> curve);
 
-/// Says what is faster where other ranks have less to do, as ranks share links, memory and caches: holds the share of a
-/// time that remains where one rank works alone. The busiest rank, to which the others do the share x in the mean,
-/// takes
+/// Says what is faster where other ranks send less, as ranks share links: holds the share of a message's time that
+/// remains where one rank sends alone, by the bytes of the message. The busiest rank, to which the others send the
+/// share x in the mean, takes
 ///   time x (alone + (1 - alone) x).
 /// 1 where ranks do not slow each other down.
 struct AloneShares {
-  std::vector<SizeShare> inside, between;                ///< of a message inside a node and between nodes, by its bytes
-  std::array<double, phase_count> phases = all_alike();  ///< of what ranks of a node compute
+  std::vector<SizeShare> inside, between;  ///< of messages inside a node and between nodes
 
-  static constexpr std::array<double, phase_count> all_alike() {
-    std::array<double, phase_count> ones{};
-    ones.fill(1.0);
-    return ones;
-  }
   bool of_messages() const { return !inside.empty() || !between.empty(); }
 
   bool operator==(const AloneShares&) const = default;
@@ -109,9 +103,10 @@ struct MachineModel {
 
   Software software = {};  ///< that runs a step, at the speeds below
 
-  /// Says that gradients of tables of few rows are added in the order of ids (few_row_sums), not sorted by row, as our
-  /// own steps do on processors.
-  bool adds_few_rows = false;
+  /// Says that our own steps run on processors: they add gradients of tables of few rows in the order of ids
+  /// (few_row_sums) instead of sorting them by row, and the cores that compute copy what ranks of a node send each
+  /// other.
+  bool on_processors = false;
 
   TermCounts seconds{};                                          ///< by term
   std::map<std::string, double, std::less<>> optimizer_weights;  ///< of update.optimizer_value; absent ones: 1

@@ -51,13 +51,11 @@ class Prediction {
  private:
   void compute() {
     const auto ranks = static_cast<double>(work_.ranks.size());
-    TermCounts all{};
     std::array<TermCounts, phase_count> of_slowest{};
     for (std::size_t r = 0; r < work_.ranks.size(); ++r) {
       const TermCounts counts = finished_counts(step_, work_.ranks[r]);
       auto seconds = compute_seconds(machine_, counts);
       seconds[index_of(Phase::dense)] = dense_seconds(step_, machine_);
-      for (std::size_t t = 0; t < terms.size(); ++t) all[t] += counts[t];
       for (std::size_t p = 0; p < phase_count; ++p) {
         PhasePrediction& phase = result_.phases[p];
         if (r == 0 || seconds[p] > phase.seconds) {
@@ -71,13 +69,8 @@ class Prediction {
       result_.computing.push_back(seconds);
       result_.memory.push_back(work_.ranks[r].memory);
     }
-    for (std::size_t p = 0; p < phase_count; ++p) {
-      PhasePrediction& phase = result_.phases[p];
-      phase.seconds = beside_others(machine_.alone.phases[p], layout_, phase.seconds, ranks * phase.mean);
-    }
     for (std::size_t t = 0; t < terms.size(); ++t) {
-      const std::size_t p = index_of(terms[t].phase);
-      result_.counts[t] = beside_others(machine_.alone.phases[p], layout_, of_slowest[p][t], all[t]);
+      result_.counts[t] = of_slowest[index_of(terms[t].phase)][t];
       result_.terms[t] = result_.counts[t] * machine_.seconds[t];
     }
   }
@@ -112,11 +105,14 @@ class Prediction {
       if (rate > 0.0) result_.phases[index_of(phase)].least += bytes / rate;
     };
     // Ids are read at home and once more by the owners of their rows, 8 bytes each, and written between the two.
-    floor(Phase::input_dist, 16 * most(Term::route_id) + 16 * most(Term::owned_id), machine_.stream_bytes_per_second);
+    double own_ids = 0.0, updated_lines = 0.0;
+    for (const Feature& feature : step_.features()) own_ids += static_cast<double>(step_.samples() * feature.hotness);
+    for (const RankWork& rank : work_.ranks) updated_lines = std::max(updated_lines, rank.updated_lines);
+    floor(Phase::input_dist, 16 * own_ids + 16 * most(Term::owned_id), machine_.stream_bytes_per_second);
     floor(Phase::lookup, 64 * most(Term::lookup_line), machine_.gather_bytes_per_second);
     floor(Phase::lookup, 64 * most(Term::lookup_vector_line), machine_.stream_bytes_per_second);
     floor(Phase::lookup, 64 * most(Term::key_line), machine_.gather_bytes_per_second);
-    floor(Phase::update, 64 * most(Term::update_line), machine_.update_bytes_per_second);
+    floor(Phase::update, 64 * updated_lines, machine_.update_bytes_per_second);
   }
 
   void find_path() {

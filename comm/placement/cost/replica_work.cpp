@@ -20,8 +20,6 @@ void gather_replicas(const TableSums& sums, const RowSet& rows, const LookedUp& 
 void reduce_replicas(const TableSums& sums, std::int64_t rows, RankWork& work, StepTotals& totals) {
   const double values = summed_values(sums.table, rows);
   TableSums::add(work, Term::replicated_value, values);
-  TableSums::add(work, Term::replicated_line,
-                 values / TableSums::values_of_line * share_beyond(4 * values, sums.machine.cache_per_rank));
   if (sums.step.ranks > 1) totals.all_reduced += 4 * values;
 }
 
@@ -37,10 +35,8 @@ void add_replicas(const TableSums& sums, const RowSet& rows, TableWork& table) {
     const VectorBytes vectors{.outputs = 4 * outputs, .behind = 4 * outputs};
     TableSums::add_buffer(work, bytes_of_vectors(vectors, sums.pools, RowTransfer::dense_partials, {}));
   }
-  TableSums::add(work, Term::route_id, own.ids);
   TableSums::add(work, Term::route_cell, 2 * own.bags);
   TableSums::add(work, Term::owned_id, own.ids);
-  TableSums::add(work, Term::lookup_block, sums.features);
   TableSums::add(work, Term::lookup_bag, own.bags);
   TableSums::add(work, Term::lookup_id, own.ids);
   TableSums::add(work, Term::lookup_value, own.ids * static_cast<double>(sums.table.dim) + outputs);
@@ -48,7 +44,6 @@ void add_replicas(const TableSums& sums, const RowSet& rows, TableWork& table) {
   sums.read_rows(work, looked, own.distinct_rows, sums.table.dim);
   if (!sums.placement.data_parallel) sums.add_outputs(work, 2 * outputs);  // added to those of shards
   if (sums.placement.data_parallel) sums.add_divided_gradients(work, outputs);
-  TableSums::add(work, Term::replicated_table, 1);
   sums.update_rows(work, looked, {own.ids, own.bags, own.touched_bags, rows.count(), sums.table.dim});
   if (!storage_of(sums.table).computes() &&
       gradients_by_rows(sums.step, rows.count(), sums.table.dim, own.distinct_rows))

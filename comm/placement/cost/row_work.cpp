@@ -22,7 +22,7 @@ class SingleRows {
   void add_of_ranks() {
     const double held = asked_ * sums_.ranks(), values = asked_ * w_;
     ask();
-    answer(held, sums_.ranks());
+    answer(held);
     sums_.add_codec(home_, values);
     sums_.add_codec(owner_, held * w_);
     sums_.add_outputs(owner_, 2 * values);  // what it sends itself
@@ -35,7 +35,7 @@ class SingleRows {
     const double of_node =
         sums_.step.statistics.expected(sums_.number, shard_.rows, sums_.step.samples() * per_node).distinct_rows;
     ask();
-    answer(nodes * of_node, nodes);
+    answer(nodes * of_node);
     hand_on(rail, per_node, of_node);
     const WireTypes& wire = sums_.packing.wire;
     owner_.requested.rail += request_bytes(of_node);
@@ -49,7 +49,6 @@ class SingleRows {
 
   /// The home's part: it sorts its ids, puts the rows that come together, pools them, and adds up their gradients.
   void ask() {
-    TableSums::add(home_, Term::route_id, looked_.own.ids);
     sums_.route_keys(home_, shard_, looked_);
     TableSums::add(home_, Term::sorted_id, looked_.own.ids);
     home_.sorted_keys += static_cast<double>(shard_.rows.count());
@@ -60,11 +59,10 @@ class SingleRows {
     TableSums::add_buffer(home_, asker_bytes(sums_.packing.wire, sums_.packing.dedup, shard_.columns(), looked_.own));
   }
 
-  /// Adds the owner's part, for `held` requested rows in that many blocks.
-  void answer(double held, double blocks) {
+  /// Adds the owner's part, for `held` requested rows.
+  void answer(double held) {
     const double distinct = looked_.all.distinct_rows;
     TableSums::add(owner_, Term::owned_id, held);
-    TableSums::add(owner_, Term::lookup_block, blocks);
     TableSums::add(owner_, Term::lookup_bag, held);
     TableSums::add(owner_, Term::lookup_id, held);
     TableSums::add(owner_, Term::lookup_value, 2 * held * w_);

@@ -24,6 +24,7 @@ void add(RankWork& to, const RankWork& other, double sign) {
   add(to.vectors, other.vectors, sign);
   add(to.gradients, other.gradients, sign);
   to.row_sums += sign * other.row_sums;
+  to.updated_lines += sign * other.updated_lines;
   to.memory += sign * other.memory;
 }
 

@@ -58,13 +58,14 @@ struct PhaseBytes {
 /// Counts what a rank does and sends in a step on account of some tables. It is additive: parts of a plan can be added
 /// and taken away. Samples are spread evenly and are alike, so that an owner exchanges the same with every home.
 struct RankWork {
-  TermCounts counts{};       ///< route.sorted_id with one pass; finished_counts() makes it as many as all keys take
-  double sorted_keys = 0.0;  ///< rows that the keys of that sort tell apart
-  PhaseBytes requested;      ///< bytes that each other rank sends it in input_dist
-  PhaseBytes vectors;        ///< bytes that it sends each other rank in output_dist
-  PhaseBytes gradients;      ///< bytes that each other rank sends it in grad_dist
-  double row_sums = 0.0;     ///< bytes that it sends in update for sums over whole rows, in all
-  double memory = 0.0;       ///< bytes: rows, state, and what buffers grow by
+  TermCounts counts{};         ///< route.sorted_id with one pass; finished_counts() makes it as many as all keys take
+  double sorted_keys = 0.0;    ///< rows that the keys of that sort tell apart
+  PhaseBytes requested;        ///< bytes that each other rank sends it in input_dist
+  PhaseBytes vectors;          ///< bytes that it sends each other rank in output_dist
+  PhaseBytes gradients;        ///< bytes that each other rank sends it in grad_dist
+  double row_sums = 0.0;       ///< bytes that it sends in update for sums over whole rows, in all
+  double updated_lines = 0.0;  ///< lines of 64 bytes of updated rows and their state that no cache holds
+  double memory = 0.0;         ///< bytes: rows, state, and what buffers grow by
 
   RankWork& operator+=(const RankWork& other);
   RankWork& operator-=(const RankWork& other);
@@ -142,7 +143,7 @@ struct StepPrediction {
   std::array<PhasePrediction, phase_count> phases{};
   StepPath path;                 ///< of the slowest ranks
   double seconds = 0.0;          ///< of the path; less than the sum of the phases where groups or software overlap
-  TermCounts counts{};           ///< by term, of the slowest rank of its phase, beside_others()
+  TermCounts counts{};           ///< by term, of the slowest rank of its phase
   TermCounts terms{};            ///< seconds of these
   std::vector<double> memory;    ///< bytes, by rank
   std::vector<double> sent;      ///< bytes that leave each rank in a step
@@ -150,17 +151,6 @@ struct StepPrediction {
   std::vector<std::array<double, phase_count>> computing;  ///< seconds, by rank and phase
   std::vector<double> rank_seconds;                        ///< by rank, of what it computes
 };
-
-/// Returns what the busiest rank takes of a phase, of which it would take `most` if all had as much to do, as all
-/// together take `all`;
-/// alone: the share of a rank that works alone on its node. Among several ranks of a node no share is less than that of
-/// a rank of what they can do together.
-constexpr double beside_others(double alone, const RankLayout& layout, double most, double all) {
-  const int neighbours = std::min(layout.per_node, layout.ranks);
-  if (neighbours <= 1) return most;
-  const double share = std::max(alone, 1.0 / neighbours);
-  return share * most + (1.0 - share) * (all - most) / (layout.ranks - 1);
-}
 
 /// Predicts the step of a sound plan: the critical path of phases that each take the maximum over the ranks.
 StepPrediction predict_step(const StepContext& step, const MachineModel& machine, const Plan& plan);

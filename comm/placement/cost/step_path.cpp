@@ -86,7 +86,8 @@ struct Exposed {
 /// Adds all parts of a step (step_path()) to a timeline.
 void add_parts(const StepContext& step, const MachineModel& machine, const std::array<double, phase_count>& computing,
                const std::array<ExchangeTime, phase_count>& exchanging, Timeline& time) {
-  const auto groups = static_cast<double>(std::max<std::int64_t>(step.groups, 1));
+  const bool by_cores = machine.on_processors && step.layout().nodes() == 1;  // those that compute copy what travels
+  const double groups = by_cores ? 1.0 : static_cast<double>(std::max<std::int64_t>(step.groups, 1));
   const Exposed forward(computing, exchanging, Phase::input_dist, Phase::output_dist, groups);
   const Exposed backward(computing, exchanging, Phase::grad_dist, Phase::update, groups);
   const Resource links = step.layout().nodes() > 1 ? Resource::between : Resource::inside;

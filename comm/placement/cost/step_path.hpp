@@ -56,7 +56,8 @@ struct StepPath {
 ///   input_dist, lookup, output_dist, dense (forward, gradients of activations, of weights), its sums, grad_dist,
 ///   update
 /// unless the machine's software overlaps them (software.hpp). Groups of tables (StepContext::groups) hide the shorter
-/// of computing and exchanging, forward and backward, but for that of one group. Where links have a limit, an exchange
+/// of computing and exchanging, forward and backward, but for that of one group; not inside a node of processors, whose
+/// cores copy what travels. Where links have a limit, an exchange
 /// takes as long as its messages, or as its bytes need beyond what the links have regained since; in the step that all
 /// come to.
 StepPath step_path(const StepContext& step, const MachineModel& machine,

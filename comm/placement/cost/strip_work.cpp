@@ -159,14 +159,12 @@ class StripWork {
     const LookedUp& looked = looked_[s];
     RankWork& to = owner(s);
     const double own = own_sums(s);
-    TableSums::add(home(), Term::route_id, looked.own.ids);
     if (shards_.size() > 1 && sums_.placement.hot_rows == 0 && !storage_of(sums_.table).comes_and_goes)
       TableSums::add(home(), Term::route_split_id, looked.own.ids);
     sums_.route_keys(home(), *shards_[s], looked);
     TableSums::add(home(), Term::route_cell, looked.own.bags);
     TableSums::add(to, Term::route_cell, looked.all.bags);
     TableSums::add(to, Term::owned_id, looked.all.ids);
-    TableSums::add(to, Term::lookup_block, sums_.features * sums_.ranks());
     TableSums::add(to, Term::lookup_bag, looked.all.bags);
     TableSums::add(to, Term::lookup_id, looked.all.ids);
     TableSums::add(to, Term::lookup_value, looked.all.ids * w_ + own * sums_.ranks());

@@ -55,7 +55,7 @@ constexpr double share_of_following_line = 0.125;
 
 /// Returns whether the gradients of the rows are added in the order of the ids, to sums that a cache holds.
 bool TableSums::adds_few(const Gradients& of) const {
-  return machine.adds_few_rows && !step.weighted && !pools.by_max && !storage_of(table).comes_and_goes &&
+  return machine.on_processors && !step.weighted && !pools.by_max && !storage_of(table).comes_and_goes &&
          few_row_sums(of.rows, of.columns, std::llround(of.bags)) > 0 && static_cast<double>(of.rows) <= of.positions;
 }
 
@@ -88,9 +88,8 @@ void TableSums::update_rows(RankWork& to, const LookedUp& looked, const Gradient
   add(to, Term::optimizer_value, updated_values(rows, columns) * machine.optimizer_weight(table.optimizer.kind));
   if (storage_of(table).computes()) return;
   const std::int64_t state = 4 * state_per_row(table.optimizer.kind, columns);
-  add(to, Term::update_line,
-      looked.far.update * lines_of_row(storage_of(table).row_bytes(table, columns)) +
-          (state > 0 ? looked.far.state * lines_of_row(state) : 0.0));
+  to.updated_lines += looked.far.update * lines_of_row(storage_of(table).row_bytes(table, columns)) +
+                      (state > 0 ? looked.far.state * lines_of_row(state) : 0.0);
 }
 
 bool TableSums::sorts_for_lookup() const {
@@ -109,7 +108,10 @@ void TableSums::route_keys(RankWork& home, const Shard& shard, const LookedUp& l
 void TableSums::find_keys(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions) const {
   if (!storage_of(table).comes_and_goes) return;
   const double share = static_cast<double>(shard.rows.count()) / static_cast<double>(table.rows);
-  add(owner, Term::key_id, positions);
+  if (sorts_for_lookup())
+    add(owner, Term::sorted_key, positions * radix_passes(shard.rows.count()));
+  else
+    add(owner, Term::key_id, positions);
   add(owner, Term::key, looked.all.distinct_rows);
   add(owner, Term::key_line,
       looked.far.state * (lines_of_row(key_line_bytes) + lines_of_row(static_cast<std::int64_t>(sizeof(RowUse)))));

@@ -25,8 +25,7 @@ void drop_launches(MachineModel& machine) {
 void drop_overlaps(MachineModel& machine) { machine.software.overlaps.reset(); }
 void drop_row_shares(MachineModel& machine) { machine.row_shares.clear(); }
 void drop_switch(MachineModel& machine) { machine.switch_ranks = 0; }
-void drop_alone_messages(MachineModel& machine) { machine.alone.inside = machine.alone.between = {}; }
-void drop_alone_phases(MachineModel& machine) { machine.alone.phases = AloneShares::all_alike(); }
+void drop_alone_messages(MachineModel& machine) { machine.alone = {}; }
 void drop_limit(MachineModel& machine) { machine.limit = {}; }
 void drop_node_limit(MachineModel& machine) { machine.node_bytes_per_second = 0.0; }
 void drop_trees(MachineModel& machine) { machine.all_reduce_by_trees = false; }

@@ -23,7 +23,6 @@ void drop_overlaps(MachineModel& machine);
 void drop_row_shares(MachineModel& machine);
 void drop_switch(MachineModel& machine);
 void drop_alone_messages(MachineModel& machine);
-void drop_alone_phases(MachineModel& machine);
 void drop_limit(MachineModel& machine);
 void drop_node_limit(MachineModel& machine);
 void drop_trees(MachineModel& machine);
@@ -37,7 +36,6 @@ inline constexpr std::array model_parts{
     ModelPart{"row_shares", "the curve of random rows by their size: all run at full speed", drop_row_shares},
     ModelPart{"switch", "links that ranks of a node share", drop_switch},
     ModelPart{"alone_messages", "messages that are faster the less others send", drop_alone_messages},
-    ModelPart{"alone_phases", "phases that are faster the less other ranks compute", drop_alone_phases},
     ModelPart{"limit", "what limits links between nodes in the long run", drop_limit},
     ModelPart{"node_limit", "links between nodes that ranks of a node share", drop_node_limit},
     ModelPart{"trees", "all-reduces by trees between nodes", drop_trees},

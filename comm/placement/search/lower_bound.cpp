@@ -86,7 +86,7 @@ class Bound {
       : problem_(problem),
         price_(price),
         all_reduce_(all_reduce_price(problem.step(), problem.machine())),
-        always_(problem.seconds().step({}, {}, {}, {})) {
+        always_(problem.seconds().step({}, {}, {})) {
     for (const TableKind& kind : problem.kinds()) {
       std::vector<Item>& items = items_.emplace_back();
       for (int option = 0; option < std::ssize(kind.works); ++option)
@@ -128,18 +128,17 @@ class Bound {
               .everywhere = total(compute_seconds(work.everywhere)),
               .memory = ranks * work.everywhere[RankSums::memory]};
     RankSums all, most;
-    PhaseSeconds heaviest{}, of_seats{};
+    PhaseSeconds heaviest{};
     for (const RankSums& seat : work.seats) {
       const auto seconds = compute_seconds(seat);
       for (std::size_t p = 0; p < phase_count; ++p) heaviest[p] = std::max(heaviest[p], seconds[p]);
-      std::ranges::transform(of_seats, seconds, of_seats.begin(), std::plus<>());
       for (std::size_t p = 0; p < RankSums::places; ++p) most[p] = std::max(most[p], seat[p]);
       all += seat;
       item.mean += in_mean(seat);
     }
     const double copies = item.everywhere + all_reduce_ * work.totals.all_reduced;
     item.mean += copies;
-    item.alone = copies + step_of(heaviest, of_seats);
+    item.alone = copies + total(heaviest);
     for (std::size_t w = 0; w < exchange_phases; ++w) item.alone += price_.busiest * most[RankSums::exchanged + w];
     item.memory += all[RankSums::memory];
     item.fits = work.everywhere[RankSums::memory] + most[RankSums::memory] <= problem_.memory();
@@ -186,20 +185,11 @@ class Bound {
       item.memory += owners[k][RankSums::memory];
       more = std::min(more, in_mean(parts.alone[k]) - in_mean(owners[k]));
       more_memory = std::min(more_memory, parts.alone[k][RankSums::memory] - owners[k][RankSums::memory]);
-      const PhaseSeconds seconds = compute_seconds(owners[k]);
-      item.alone = std::max(item.alone, step_of(seconds, seconds));
+      item.alone = std::max(item.alone, total(compute_seconds(owners[k])));
     }
     item.mean += of.alone * more;
     item.memory += of.alone * more_memory;
     return item;
-  }
-
-  /// Returns what a step takes whose busiest rank computes `most` in each phase, and all together `all`.
-  double step_of(const PhaseSeconds& most, const PhaseSeconds& all) const {
-    double seconds = 0.0;
-    for (std::size_t p = 0; p < phase_count; ++p)
-      seconds += beside_others(problem_.machine().alone.phases[p], problem_.step().layout(), most[p], all[p]);
-    return seconds;
   }
 
   /// Returns what work of one rank adds to the mean of the ranks.

@@ -23,6 +23,12 @@ std::int64_t budget_of(const SearchProblem& problem) {
   return std::clamp<std::int64_t>(400 * problem.tables() * (problem.ranks() + 4), 50'000, 10'000'000);
 }
 
+/// Returns how often plans are annealed, each time by other numbers: few tables on few ranks take milliseconds, and one
+/// annealing of them in two ends beside the optimum.
+std::int64_t times_of_annealing(const SearchProblem& problem) {
+  return std::clamp<std::int64_t>(200'000 / budget_of(problem), 1, 4);
+}
+
 Plan plan_of(const StepContext& step, std::vector<TablePlacement> placements) {
   return {.name = "search", .ranks = step.ranks, .tables = std::move(placements)};
 }
@@ -104,10 +110,14 @@ SearchResult search_settled(const StepContext& context, const MachineModel& mach
     report.late |= budget.late();
   };
   for (SearchCandidate& candidate : made) spend(candidate.state, improve);
-  SearchState best = std::ranges::min_element(made, {}, &SearchCandidate::order)->state;
-  if (settings.anneals) {
-    spend(best, [&](SearchState& state, SearchBudget& budget) { anneal(state, budget, settings.seed); });
-    spend(best, improve);
+  const SearchState improved = std::ranges::min_element(made, {}, &SearchCandidate::order)->state;
+  SearchState best = improved;
+  const auto times = settings.anneals ? static_cast<std::uint64_t>(times_of_annealing(problem)) : 0;
+  for (std::uint64_t time = 0; time < times; ++time) {
+    SearchState state = improved;
+    spend(state, [&](SearchState& of, SearchBudget& budget) { anneal(of, budget, settings.seed + time); });
+    spend(state, improve);
+    if (state.score().better_than(best.score())) best = std::move(state);
   }
   // Sums that were added and taken away many times are added up anew.
   const SearchState found(problem, {best.placed().begin(), best.placed().end()});

@@ -45,11 +45,11 @@ struct SearchResult {
 
 /// Returns the fastest plan that can be found in settings.seconds, by predict_step() (step_cost.hpp), among the options
 /// of settings.families and the placements of the starts: the best of the starts and of longest-processing-time-first
-/// plans, improved (local_search.hpp) and annealed (annealing.hpp). The same arguments give the same plan unless the
-/// time is over first (late): what is done is counted, not timed. What the plan as a whole decides (dedup auto, whether
-/// vectors lie at home) is first taken to be as for whole tables; where the plan that is found decides otherwise, the
-/// search goes on from there as that one does. Throws InputError where a table has no option, or no plan is found that
-/// fits the memory, naming the rank that lacks most and its largest table.
+/// plans, improved (local_search.hpp) and annealed (annealing.hpp), small problems several times. The same arguments
+/// give the same plan unless the time is over first (late): what is done is counted, not timed. What the plan as a
+/// whole decides (dedup auto, whether vectors lie at home) is first taken to be as for whole tables; where the plan
+/// that is found decides otherwise, the search goes on from there as that one does. Throws InputError where a table has
+/// no option, or no plan is found that fits the memory, naming the rank that lacks most and its largest table.
 SearchResult search(const StepContext& step, const MachineModel& machine, const SearchSettings& settings,
                     std::span<const SearchStart> starts);
 

@@ -190,7 +190,7 @@ double SearchState::seconds(const RankCosts& most, const RankCosts& all, const E
     exchanges[w] = step.follows_from_busiest() ? ExchangeTime{step.exchange(w, most, all, to_all, on_rail)}
                                                : step.exchange(RankBytes{to_all, in_node, on_rail});
   }
-  return step.step(most, all, exchanges, totals);
+  return step.step(most, exchanges, totals);
 }
 
 void SearchState::add_touched_to(ExchangedBytes& bytes, double sign) const {

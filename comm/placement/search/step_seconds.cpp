@@ -146,13 +146,11 @@ const std::array<ExchangeTime, phase_count>& StepSeconds::shared(const StepTotal
   return of_last_;
 }
 
-double StepSeconds::step(const RankCosts& most, const RankCosts& all,
-                         const std::array<ExchangeTime, exchange_phases>& exchanges, const StepTotals& totals) const {
+double StepSeconds::step(const RankCosts& most, const std::array<ExchangeTime, exchange_phases>& exchanges,
+                         const StepTotals& totals) const {
   std::array<double, phase_count> computing = always_;
   std::array<ExchangeTime, phase_count> travelling = shared(totals);
-  for (std::size_t p = 0; p < phase_count; ++p)
-    computing[p] +=
-        beside_others(machine_.alone.phases[p], layout_, most[RankCosts::computing + p], all[RankCosts::computing + p]);
+  for (std::size_t p = 0; p < phase_count; ++p) computing[p] += most[RankCosts::computing + p];
   for (std::size_t w = 0; w < exchange_phases; ++w)
     travelling[index_of(exchanged_phases[w])] += w > 0 && step_.at_home ? ExchangeTime{at_home_} : exchanges[w];
   travelling[index_of(Phase::update)] += row_sum_time(step_, machine_, most[RankCosts::row_sums]);

@@ -57,7 +57,7 @@ class StepSeconds {
   /// Returns whether nodes limit exchanges.
   bool has_nodes() const;
 
-  double step(const RankCosts& most, const RankCosts& all, const std::array<ExchangeTime, exchange_phases>& exchanges,
+  double step(const RankCosts& most, const std::array<ExchangeTime, exchange_phases>& exchanges,
               const StepTotals& totals) const;
 
  private:

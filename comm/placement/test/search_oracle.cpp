@@ -46,14 +46,13 @@ class BranchAndBound {
   /// Seconds of the tables placed so far, alone; and their mean over the ranks instead of the maximum, with the rest.
   double bound(std::size_t placed) const {
     const StepSeconds& step = problem_.seconds();
-    RankCosts most, all_ranks;
+    RankCosts most;
     double mean = 0.0;
     std::array<RankBytes, exchange_phases> bytes;
     for (const RankSums& of_rank : sums_) {
       RankSums sums = of_rank;
       sums += everywhere_;
       most.raise_to(step.costs(sums));
-      all_ranks += step.costs(sums);
       mean += computing(sums) / problem_.ranks();
       for (std::size_t w = 0; w < exchange_phases; ++w) {
         bytes[w].all.push_back(sums[RankSums::exchanged + w]);
@@ -64,10 +63,10 @@ class BranchAndBound {
     if (most[RankCosts::memory] > problem_.memory()) return std::numeric_limits<double>::infinity();
     std::array<ExchangeTime, exchange_phases> exchanges;
     for (std::size_t w = 0; w < exchange_phases; ++w) exchanges[w] = step.exchange(bytes[w]);
-    const double all = step.step(most, all_ranks, exchanges, totals_);
+    const double all = step.step(most, exchanges, totals_);
     RankCosts travelling = most;
     std::fill_n(travelling.at.begin(), phase_count, 0.0);
-    return std::max(all, step.step(travelling, travelling, exchanges, totals_) + mean + rest_[placed]);
+    return std::max(all, step.step(travelling, exchanges, totals_) + mean + rest_[placed]);
   }
 
   void descend(std::size_t placed) {

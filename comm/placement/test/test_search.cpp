@@ -35,8 +35,6 @@ MachineModel cluster(bool on_shared_memory) {
   MachineModel machine = described_cluster();
   if (!on_shared_memory) return machine;
   machine.alone.inside = {{64, 1.0}, {4096, 0.6}};
-  machine.alone.phases[index_of(Phase::lookup)] = 0.4;
-  machine.alone.phases[index_of(Phase::update)] = 0.7;
   return machine;
 }
 

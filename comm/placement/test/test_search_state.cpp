@@ -54,8 +54,6 @@ MachineModel overlapping_cluster(bool switches) {
   machine.switch_bytes_per_second = 1e9;
   machine.alone.inside = {{64, 1.0}, {4096, 0.6}};
   if (switches) machine.alone.between = {{64, 1.0}, {4096, 0.5}};
-  machine.alone.phases[index_of(Phase::lookup)] = 0.4;
-  machine.alone.phases[index_of(Phase::update)] = 0.7;
   return machine;
 }
 

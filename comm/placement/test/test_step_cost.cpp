@@ -77,7 +77,7 @@ TEST(StepCost, OfACopyOnEachOfTwoRanksByHand) {
 TEST(StepCost, GradientsOfFewRowsAreAddedAndNotSortedByHand) {
   UniformTable one;
   MachineModel machine = slow_machine();
-  machine.adds_few_rows = true;
+  machine.on_processors = true;
   const auto counted = [&](std::int64_t rows, std::int64_t batch, bool weighted, Pooling pooling) {
     one.tables[0].rows = rows;
     one.features[0].pooling = pooling;
@@ -101,7 +101,7 @@ TEST(StepCost, GradientsOfFewRowsAreAddedAndNotSortedByHand) {
   EXPECT_NEAR(sorted(many), 20000, 1e-6);
   EXPECT_NEAR(at(many, Term::update_vector_line), 20000, 1e-6);
   EXPECT_NEAR(sorted(counted(10000, 20000, false, Pooling::sum)), 2 * 20000, 1e-6);  // 14 bits take two passes
-  machine.adds_few_rows = false;
+  machine.on_processors = false;
   EXPECT_NEAR(sorted(counted(100, 4096, false, Pooling::sum)), 4096, 1e-9);
 }
 
@@ -139,17 +139,6 @@ TEST(StepCost, OfGradientsBeyondTheCacheByHand) {
   EXPECT_NEAR(at(step_work(step, machine, plan).ranks[0].counts, Term::update_gradient_line), 0.75 * 8, 1e-9);
 }
 
-TEST(StepCost, OfDenseSumsBeyondTheCacheByHand) {
-  const UniformTable one;
-  MachineModel machine = slow_machine();
-  machine.cache_per_rank = 4 * 100 * 17 / 4.0;  // a quarter of the sums of 100 rows and their counts
-  const StepContext step = one.step(2);
-  const Plan plan = one.plan("data_parallel", 2);
-  const StepWork work = step_work(settled(step, machine, plan), machine, plan);
-  for (const RankWork& rank : work.ranks)
-    EXPECT_NEAR(at(rank.counts, Term::replicated_line), 0.75 * 100 * 17 / 16, 1e-9);
-}
-
 TEST(StepCost, MeansAreDividedWhereBagsHaveSeveralIdsOrWeights) {
   UniformTable one;
   one.features[0].pooling = Pooling::mean;
@@ -169,7 +158,8 @@ TEST(StepCost, MeansAreDividedWhereBagsHaveSeveralIdsOrWeights) {
 }
 
 TEST(StepCost, OfKeysIsThatOfTablesWhoseRowsComeAndGoByHand) {
-  constexpr std::array of_keys{Term::route_key, Term::key_id, Term::key, Term::key_line, Term::new_key};
+  constexpr std::array of_keys{Term::route_key, Term::key_id,   Term::sorted_key,
+                               Term::key,       Term::key_line, Term::new_key};
   UniformTable one;
   const auto counted = [&](Storage storage, bool any_key, std::string_view planner) {
     one.tables[0].storage = storage;
@@ -191,13 +181,18 @@ TEST(StepCost, OfKeysIsThatOfTablesWhoseRowsComeAndGoByHand) {
     EXPECT_NEAR(at(dense, Term::route_split_id), planner == "row_wise" ? 8 : 0, 1e-9);
     const TermCounts keys = counted(Storage::dynamic, false, planner);
     EXPECT_EQ(at(keys, Term::route_split_id), 0);
-    EXPECT_NEAR(at(keys, Term::key_id), 8, 0.2);  // shares of buckets are not those of rows
+    EXPECT_NEAR(at(keys, Term::sorted_key), 8, 0.2);  // shares of buckets are not those of rows
+    EXPECT_EQ(at(keys, Term::key_id), 0);
     EXPECT_NEAR(at(keys, Term::key), distinct, 0.2);
     EXPECT_NEAR(at(keys, Term::key_line), 2 * distinct, 0.4);  // of the key and of its uses: no cache holds anything
     EXPECT_NEAR(at(keys, Term::route_key), planner == "row_wise" ? 8 : 0, 0.2);
     EXPECT_EQ(at(keys, Term::new_key), 0);
     EXPECT_EQ(at(keys, Term::update_sorted_id), 0);
-    EXPECT_NEAR(at(counted(Storage::dynamic, true, planner), Term::new_key), 0.25 * 8, 1e-9);
+    const TermCounts any_keys = counted(Storage::dynamic, true, planner);
+    EXPECT_NEAR(at(any_keys, Term::new_key), 0.25 * 8, 1e-9);
+    EXPECT_NEAR(at(any_keys, Term::key_id), 8, 0.2);
+    EXPECT_EQ(at(any_keys, Term::sorted_key), 0);
+    EXPECT_NEAR(at(any_keys, Term::update_sorted_id), 8, 0.2);
   }
 }
 
@@ -439,6 +434,27 @@ TEST(StepPath, LeavesOutWhatTheSoftwareOverlaps) {
       before = path.seconds;
     }
   }
+}
+
+/// Groups hide exchanges between hosts, and nothing where the cores that compute copy what travels.
+TEST(StepCost, GroupsHideNothingWhereProcessorsCopyByHand) {
+  const SomeTables some;
+  StepContext step = some.step(4);
+  std::array<double, phase_count> computes{};
+  std::array<double, phase_count> exchanges{};
+  computes[index_of(Phase::lookup)] = 10;
+  exchanges[index_of(Phase::output_dist)] = 4;
+  MachineModel machine;
+  const auto seconds = [&](int groups, bool on_processors, int ranks_per_node) {
+    step.groups = groups;
+    step.ranks_per_node = ranks_per_node;
+    machine.on_processors = on_processors;
+    return step_path(step, machine, computes, messages(exchanges)).seconds;
+  };
+  EXPECT_EQ(seconds(1, false, 4), 14);
+  EXPECT_EQ(seconds(4, false, 4), 11);
+  EXPECT_EQ(seconds(4, true, 2), 11);
+  EXPECT_EQ(seconds(4, true, 4), 14);
 }
 
 TEST(StepCost, OfHotRowsIsThatOfCopiesAndOfTheRest) {

@@ -15,7 +15,6 @@
 #include "reference/dense/dense_spec.hpp"
 #include "reference/error.hpp"
 #include "workloads/batches/workload_statistics.hpp"
-#include "workloads/cases/dense_spec_of.hpp"
 #include "workloads/cases/placement_inputs.hpp"
 #include "workloads/command/machine_options.hpp"
 
@@ -24,12 +23,7 @@ namespace {
 
 placement::StepContext context_of(const PredictedCases& cases, const placement::LookupStatistics& statistics,
                                   const Workload& workload, const placement::Plan& plan, int ranks_per_node) {
-  placement::StepContext step = step_context_of(statistics, workload, plan, cases.config, ranks_per_node);
-  if (!has_layers(cases.options.dense.kind)) return step;
-  const DenseWork dense = dense_work(dense_spec_of(workload, cases.options.dense.kind));
-  step.dense_flops = static_cast<double>(dense.flops());
-  step.dense_parameters = static_cast<double>(dense.parameters);
-  return step;
+  return step_context_of(statistics, workload, plan, cases.config, ranks_per_node, cases.options.dense.kind);
 }
 
 Bound bound_of(const placement::StepPrediction& step, int nodes) {

@@ -22,7 +22,7 @@ class Calibrate(ProgramTest):
                 file = self.new_path(".json")
                 outcome = self.succeeds(self.launch(ranks, "calibrate", *QUICK, "--out", file))
                 machine = json.loads(file.read_text())
-                self.assertEqual(machine["format"], "shardmark-machine/2")
+                self.assertEqual(machine["format"], "shardmark-machine/3")
                 self.assertEqual([(each["name"], each.get("dim")) for each in machine["ceilings"]], CEILINGS)
                 for each in machine["ceilings"]:
                     rate = each["bytes_per_second"]
@@ -71,7 +71,7 @@ class Calibrate(ProgramTest):
 
     def test_damaged_files_and_none_are_refused_by_name(self):
         file = self.new_path(".json")
-        for text in ("", "{}", '{"format": "shardmark-machine/1"}'):
+        for text in ("", "{}", '{"format": "shardmark-machine/2"}'):
             file.write_text(text)
             self.refuses(self.serial("run", "criteo-kaggle", *small(file)), file.name)
         self.refuses(self.serial("run", "criteo-kaggle", *small("nowhere.json")), "nowhere.json")

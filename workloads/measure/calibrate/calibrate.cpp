@@ -60,7 +60,8 @@ double exchange_seconds(const CalibrationCase& of, const placement::MachineModel
   const Workload& workload = of.options.workload;
   const placement::LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
   const placement::StepPrediction step = placement::predict_step(
-      step_context_of(statistics, workload, of.plan(), of.config(), machine.ranks_per_node), machine, of.plan());
+      step_context_of(statistics, workload, of.plan(), of.config(), machine.ranks_per_node, of.options.dense.kind),
+      machine, of.plan());
   return std::transform_reduce(step.phases.begin(), step.phases.end(), 0.0, std::plus<>(),
                                [](const placement::PhasePrediction& phase) { return phase.exchange; });
 }
@@ -117,7 +118,7 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   machine.name = result.fingerprint.digits;
   machine.source = "measured: " + result.fingerprint.words;
   machine.measured = true;
-  machine.adds_few_rows = host_reaches_arrays;
+  machine.on_processors = host_reaches_arrays;
   machine.fingerprint = result.fingerprint.digits;
   machine.ranks_per_node = ranks_per_node(world);
   machine.cache_per_rank = cache_per_rank(world);

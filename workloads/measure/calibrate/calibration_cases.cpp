@@ -34,7 +34,8 @@ struct Shape {
   ValueType wire = ValueType::fp32;
   Storage storage = Storage::dense;
   Pooling pooling = Pooling::sum;
-  bool uneven = false;  ///< the first rank has tables of the others too, half as many again as by itself
+  DenseKind dense = DenseKind::none;
+  bool any_key = false;
 
   bool operator==(const Shape&) const = default;
 };
@@ -44,13 +45,23 @@ constexpr Shape by_keys(Shape shape) {
   return shape;
 }
 
-constexpr Shape mean(Shape shape) {
-  shape.pooling = Pooling::mean;
+constexpr Shape by_any_keys(Shape shape) {
+  shape.any_key = true;
+  return by_keys(shape);
+}
+
+constexpr Shape as_tensor_train(Shape shape) {
+  shape.storage = Storage::tt;
   return shape;
 }
 
-constexpr Shape uneven(Shape shape) {
-  shape.uneven = true;
+constexpr Shape with_layers(Shape shape) {
+  shape.dense = DenseKind::dlrm;
+  return shape;
+}
+
+constexpr Shape mean(Shape shape) {
+  shape.pooling = Pooling::mean;
   return shape;
 }
 
@@ -134,18 +145,24 @@ constexpr std::array shapes{
     // Bags that are divided.
     mean({"table_wise", 13, 10 * thousand, 16, 1, 8192, 1.05, adam}),
     mean({"table_wise", 2, 100 * thousand, 64, 4, 4096}),
+    // Rows that are computed, and layers behind embeddings.
+    Shape{"table_wise", 1, 100 * thousand, 64, 10, 512},
+    Shape{"data_parallel", 1, 100 * thousand, 64, 10, 2048},
+    as_tensor_train({"table_wise", 1, 100 * thousand, 64, 10, 512}),
+    as_tensor_train({"data_parallel", 1, 100 * thousand, 64, 10, 2048}),
+    with_layers({"table_wise", 4, 100 * thousand, 64, 1, 1024}),
+    with_layers({"table_wise", 4, 100 * thousand, 64, 1, 128}),
     // Rows found by their keys.
+    by_keys({"table_wise", 8, 100, 16, 1, 8192}),
+    by_keys({"table_wise", 4, thousand, 16, 1, 8192}),
     by_keys({"table_wise", 4, 20 * thousand, 32, 1, 8192, 0.0, rowwise_adagrad}),
     by_keys({"table_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad}),
     by_keys({"table_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad}),
     by_keys({"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad}),
     by_keys({"row_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad}),
+    by_any_keys({"table_wise", 4, million, 16, 1, 8192, 0.0, rowwise_adagrad}),
+    by_any_keys({"table_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad}),
     by_keys({"row_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad, unique_rows}),
-    // Ranks that wait for one.
-    uneven({"table_wise", 13, 100 * thousand, 16, 1, 16384, 1.05, rowwise_adagrad}),
-    uneven({"table_wise", 4, 250 * thousand, 64, 2, 16384, 0.0, adagrad}),
-    uneven({"table_wise", 8, 20 * thousand, 32, 1, 32768}),
-    uneven({"table_wise", 8, 100 * thousand, 128, 1, 8192, 1.05}),
     // Narrow on the wire.
     Shape{"table_wise", 4, 100 * thousand, 32, 1, 8192, 0.0, sgd, dense_partials, placement::ReplicatedGradients::dense,
           ValueType::fp16},
@@ -159,6 +176,11 @@ Workload workload_of(const Shape& shape, int ranks, double largest_table, double
   workload.name = "calibration";
   workload.global_batch = std::max<std::int64_t>(
       ranks, std::llround(samples * static_cast<double>(copies ? shape.batch * ranks / 2 : shape.batch)));
+  if (has_layers(shape.dense))  // as large as MLPerf's
+    workload.dense = DenseSpec{.kind = shape.dense,
+                               .numerical_features = 13,
+                               .bottom_mlp = {512, 256, shape.dim},
+                               .top_mlp = {1024, 1024, 512, 256, 1}};
   workload.ids.alpha = shape.alpha;
   workload.ids.distribution = shape.alpha > 0.0 ? IdDistribution::power_law : IdDistribution::uniform;
   const auto most_rows = static_cast<std::int64_t>(largest_table / static_cast<double>(4 * shape.dim));
@@ -167,7 +189,8 @@ Workload workload_of(const Shape& shape, int ranks, double largest_table, double
                                .rows = std::max<std::int64_t>(1, std::min(shape.rows, most_rows)),
                                .dim = shape.dim,
                                .optimizer = {.kind = shape.optimizer},
-                               .storage = shape.storage});
+                               .storage = shape.storage,
+                               .any_key = shape.any_key});
     workload.features.push_back(
         {.name = fmt::format("f{}", t), .table = t, .pooling = shape.pooling, .hotness = shape.hotness});
   }
@@ -182,34 +205,25 @@ std::string case_name(const Shape& shape, const Workload& workload) {
   if (shape.planner == "row_wise") name += fmt::format(", {}", name_of(shape.transfer));
   if (shape.gradients != placement::ReplicatedGradients::dense) name += ", gradients by rows";
   if (shape.storage != Storage::dense) name += fmt::format(", {}", name_of(shape.storage));
+  if (shape.any_key) name += ", any keys";
+  if (shape.dense != DenseKind::none) name += fmt::format(", {}", name_of(shape.dense));
   if (shape.pooling != Pooling::sum) name += fmt::format(", {}", name_of(shape.pooling));
   if (shape.wire != ValueType::fp32) name += fmt::format(", wire {}", name_of(shape.wire));
-  if (shape.uneven) name += ", uneven";
   return name;
 }
 
-/// Returns the number of the shape that is even, with dense tables, where this one is not.
+/// Returns the number of the shape with dense tables where this one has others.
 std::optional<std::size_t> like_of(Shape shape) {
-  const bool dense = std::exchange(shape.storage, Storage::dense) == Storage::dense;
-  if (!std::exchange(shape.uneven, false) && dense) return {};
+  if (std::exchange(shape.storage, Storage::dense) == Storage::dense) return {};
+  shape.any_key = false;
   return std::ranges::find(shapes, shape) - shapes.begin();
-}
-
-/// Gives the first rank tables of each other, so that it has about half as many again.
-void make_uneven(placement::Plan& plan, std::int64_t tables_of_rank) {
-  const std::int64_t others = plan.ranks - 1;
-  if (others == 0) return;
-  std::vector<std::int64_t> left(plan.ranks, std::max<std::int64_t>(1, tables_of_rank / (2 * others)));
-  for (placement::TablePlacement& table : plan.tables) {
-    int& rank = table.shards.front().rank;
-    if (rank > 0 && left[rank]-- > 0) rank = 0;
-  }
 }
 
 CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, double samples) {
   RunOptions options;
   options.workload = workload_of(shape, ranks, largest_table, samples);
   options.checked_steps = 0;
+  options.dense.kind = shape.dense;
   Case config;
   config.movement = {.transfer = shape.transfer,
                      .wire = {shape.wire, shape.wire},
@@ -218,9 +232,7 @@ CalibrationCase case_of(const Shape& shape, int ranks, double largest_table, dou
   const Workload& workload = options.workload;
   placement::Plan plan = placement::make_plan(shape.planner, workload.tables, workload.features,
                                               plan_request_of(workload, ranks, config.movement));
-  if (shape.uneven) make_uneven(plan, shape.tables);
-  return {case_name(shape, workload), options,        {{std::move(plan), options}},
-          {{0, std::move(config)}},   like_of(shape), shape.uneven};
+  return {case_name(shape, workload), options, {{std::move(plan), options}}, {{0, std::move(config)}}, like_of(shape)};
 }
 
 }  // namespace

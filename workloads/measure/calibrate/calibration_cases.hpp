@@ -13,17 +13,13 @@
 
 namespace shardmark::workloads {
 
-/// Is a small workload whose tables are all alike, with a plan that gives every rank the same to do, or all
-/// but the first.
+/// Is a small workload whose tables are all alike, with a plan that gives every rank the same to do.
 struct CalibrationCase {
   std::string name;
   RunOptions options;
-  std::vector<PlannedTables> plans;  ///< one
-  std::vector<PlannedCase> cases;    ///< one
-  /// Is, where its tables are not dense or the plan is uneven, the number of the case that is the same with dense
-  /// tables and an even plan.
-  std::optional<std::size_t> like = {};
-  bool uneven = false;  ///< the first rank has more to do than the others
+  std::vector<PlannedTables> plans;      ///< one
+  std::vector<PlannedCase> cases;        ///< one
+  std::optional<std::size_t> like = {};  ///< where its tables are not dense: the number of the same case with such
 
   const placement::Plan& plan() const { return plans.front().plan; }
   const Case& config() const { return cases.front().config; }

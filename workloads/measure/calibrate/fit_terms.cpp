@@ -18,7 +18,6 @@ namespace {
 constexpr int turns = 6;                  // in which slowest ranks and scales are found
 constexpr double least_share = 0.05;      // of a step, below which errors of a phase count as if it took so much
 constexpr double least_predicted = 0.25;  // of what was measured, in scales
-constexpr double least_alone = 0.1;       // share of the time of a phase
 constexpr double least_difference = 1.0;  // of counts of two cases; less is rounding
 constexpr std::array cache_shares{0.0625, 0.125, 0.25, 0.5, 1.0, 2.0};
 constexpr std::array exchange_shares{0.5, 0.6, 0.7, 0.8, 0.9};
@@ -28,9 +27,9 @@ constexpr double least_gain = 0.05;  // of the squares, by other times of exchan
 struct KnownCase {
   KnownCase(const CalibrationCase& of, const placement::LookupStatistics& statistics, int ranks_per_node,
             const placement::MachineModel& machine)
-      : step(
-            placement::settled(step_context_of(statistics, of.options.workload, of.plan(), of.config(), ranks_per_node),
-                               machine, of.plan())),
+      : step(placement::settled(step_context_of(statistics, of.options.workload, of.plan(), of.config(), ranks_per_node,
+                                                of.options.dense.kind),
+                                machine, of.plan())),
         work(placement::step_work(step, machine, of.plan())),
         optimizer(of.options.workload.tables.front().optimizer.kind) {}
 
@@ -84,13 +83,12 @@ class Fit {
     for (std::size_t c = 0; c < cases.size(); ++c) {
       cases_.emplace_back(cases[c], statistics[c], ranks_per_node, machine_);
       like_.push_back(cases[c].like);
-      uneven_.push_back(cases[c].uneven);
     }
     machine_.seconds = placement::described_cluster().seconds;
     for (const CaseTimes& each : times_) predicted_.push_back(each.phases);
     for (int turn = 0; turn < turns; ++turn) {
       for (std::size_t phase = 0; phase < phase_count; ++phase) solve(phase);
-      for (const Phase phase : {Phase::lookup, Phase::update}) find_share(index_of(phase));
+      solve_dense();
       for (std::size_t c = 0; c < cases_.size(); ++c) {
         const placement::StepPrediction now = predicted(c);
         for (std::size_t phase = 0; phase < phase_count; ++phase) predicted_[c][phase] = now.phases[phase].seconds;
@@ -143,7 +141,7 @@ class Fit {
   System system_of(std::size_t phase, std::span<const Unknown> unknowns, bool of_pairs, Scale scale) const {
     System system;
     for (std::size_t c = 0; c < cases_.size(); ++c) {
-      if (like_[c].has_value() != of_pairs || uneven_[c]) continue;
+      if (like_[c].has_value() != of_pairs) continue;
       system.rows.emplace_back(unknowns.size());
       system.left.push_back(0.0);
       const double divisor = (this->*scale)(c, phase);
@@ -199,28 +197,22 @@ class Fit {
     set_optimizers(of_optimizers, machine_);
   }
 
-  /// Finds the share of a phase that remains where a rank works alone, by the least squares of
-  ///   measured / even = share x most + (1 - share) x others
-  /// over the uneven cases, `even` being what the case takes that has an even plan, most what is predicted of the
-  /// busiest rank beside that, and others the mean of the other ranks.
-  void find_share(std::size_t phase) {
-    double both = 0.0, squares = 0.0;
+  /// Finds the flops per second of dense layers, and what they take however few samples there are.
+  void solve_dense() {
+    const std::size_t phase = index_of(Phase::dense);
+    std::vector<std::vector<double>> rows;
+    std::vector<double> left;
     for (std::size_t c = 0; c < cases_.size(); ++c) {
-      if (!uneven_[c]) continue;
-      double most = 0.0, all = 0.0, even = 0.0;
-      const auto computing = predicted(c).computing;
-      for (const auto& of_rank : computing) {
-        most = std::max(most, of_rank[phase]);
-        all += of_rank[phase];
-      }
-      for (const auto& of_rank : predicted(*like_[c]).computing) even = std::max(even, of_rank[phase]);
-      if (even <= 0.0 || most >= all) continue;
-      const double others = (all - most) / static_cast<double>(computing.size() - 1);
-      const double more = (most - others) / even;
-      both += more * (times_[c].phases[phase] / times_[*like_[c]].phases[phase] - others / even);
-      squares += more * more;
+      const placement::StepContext& step = cases_[c].step;
+      if (step.dense_flops <= 0.0) continue;
+      const double divisor = measured_scale(c, phase);
+      rows.push_back({1.0 / divisor, step.dense_flops * static_cast<double>(step.samples()) / divisor});
+      left.push_back((times_[c].phases[phase] - predicted(c).phases[phase].exchange) / divisor);
     }
-    machine_.alone.phases[phase] = squares > 0.0 ? std::clamp(both / squares, least_alone, 1.0) : 1.0;
+    const std::vector<double> seconds = non_negative_least_squares(rows, left);
+    if (seconds.empty() || seconds[1] <= 0.0) return;
+    machine_.dense_start = seconds[0];
+    machine_.flops = 1.0 / seconds[1];
   }
 
   /// Predicts the cases again, with the optimizers' weights.
@@ -236,7 +228,6 @@ class Fit {
   placement::MachineModel& machine_;
   std::vector<KnownCase> cases_;
   std::vector<std::optional<std::size_t>> like_;            ///< by case: CalibrationCase::like
-  std::vector<bool> uneven_;                                ///< by case: CalibrationCase::uneven
   std::vector<std::array<double, phase_count>> predicted_;  ///< by case: seconds of phases, the turn before
   TermFit fit_;
 };

@@ -17,17 +17,15 @@ struct TermFit {
   std::vector<placement::StepPrediction> predictions;  ///< by case
 };
 
-/// Sets the seconds of the terms, the weights of the optimizers, cache_per_rank and what ranks that work alone spare of
-/// `machine`, whose messages are
-/// known, by the times of cases: for each phase it takes the non-negative least squares of
+/// Sets the seconds of the terms, the weights of the optimizers, cache_per_rank and flops of `machine`, whose messages
+/// are known, by the times of cases: for each phase it takes the non-negative least squares of
 ///   measured - predicted exchange = sum over its terms of count x seconds
 /// over the cases, counts being those of the slowest rank, and each case divided so, by what was predicted of it the
 /// turn before, that in the end the squares of log(predicted / measured) are least: short steps count as much as long
 /// ones, and half of a time as much as twice as much, where errors divided by the time would make all predictions too
 /// low. Terms that only cases of other storages than dense have are then fitted to the differences from the cases that
 /// they are like, by errors divided by the time, so that what the other terms do not explain is not put down to them.
-/// Then the shares of lookup and update that remain where a rank works alone (AloneShares) are those of the uneven
-/// cases. Of the caches, some fractions and multiples of what cache_per_rank says are tried, and then of the times of
+/// Of the caches, some fractions and multiples of what cache_per_rank says are tried, and then of the times of
 /// exchanges, which within a step may take less than by themselves (links that have rested, ranks that go on while
 /// others still receive); what they take more is that of terms.
 TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,

@@ -64,10 +64,10 @@ RunOptions large_case(Pooling pooling) {
 void check_prediction(const comm::Communicator& comm, const RunOptions& options,
                       const placement::LookupStatistics& statistics, const placement::Plan& plan, const Case& movement,
                       double allocated_bytes) {
-  const double predicted =
-      placement::predict_step(step_context_of(statistics, options.workload, plan, movement, comm.size()),
-                              placement::described_cluster(), plan)
-          .memory[static_cast<std::size_t>(comm.rank())];
+  const double predicted = placement::predict_step(step_context_of(statistics, options.workload, plan, movement,
+                                                                   comm.size(), DenseKind::none),
+                                                   placement::described_cluster(), plan)
+                               .memory[static_cast<std::size_t>(comm.rank())];
   EXPECT_LE(allocated_bytes, predicted + 128e3) << plan.name << " " << movement.name();
   EXPECT_LE(comm::all_reduce(comm, predicted, comm::Reduce::max),
             3 * comm::all_reduce(comm, allocated_bytes, comm::Reduce::max))

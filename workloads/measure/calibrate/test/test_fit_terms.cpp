@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fit on times that are known to follow the model, and a whole calibration in small.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,8 +22,9 @@ const Status no_status = [](const std::string&) {};
 placement::MachineModel some_machine() {
   placement::MachineModel machine = placement::described_cluster();
   for (std::size_t t = 0; t < placement::terms.size(); ++t) machine.seconds[t] *= 0.5 + static_cast<double>(t % 5);
-  machine.seconds[static_cast<std::size_t>(placement::Term::route_split_id)] = 2e-8;
-  machine.seconds[static_cast<std::size_t>(placement::Term::replicated_line)] = 3e-8;
+  placement::at(machine.seconds, placement::Term::route_split_id) = 2e-8;
+  machine.flops = 7e10;
+  machine.dense_start = 2e-3;
   machine.optimizer_weights = {{"adam", 3.0}, {"adagrad", 2.0}, {"rowwise_adagrad", 1.5}};
   return machine;
 }
@@ -35,7 +37,8 @@ std::vector<CaseTimes> times_on(const placement::MachineModel& machine, std::spa
     const Workload& workload = each.options.workload;
     const placement::LookupStatistics statistics(workload.tables, workload.features, id_statistics_of(workload.ids));
     const placement::StepPrediction step = placement::predict_step(
-        step_context_of(statistics, workload, each.plan(), each.config(), per_node), machine, each.plan());
+        step_context_of(statistics, workload, each.plan(), each.config(), per_node, each.options.dense.kind), machine,
+        each.plan());
     CaseTimes& of = times.emplace_back();
     for (std::size_t p = 0; p < phase_count; ++p) of.step += of.phases[p] = step.phases[p].seconds;
   }
@@ -78,19 +81,6 @@ TEST(FitTerms, FindsHowLongExchangesTakeInSteps) {
   }
 }
 
-TEST(FitTerms, FindsWhatRanksSpareThatWorkAlone) {
-  const auto cases = calibration_cases(3);
-  placement::MachineModel known = some_machine(), machine = placement::described_cluster();
-  known.alone.phases[index_of(Phase::lookup)] = 0.5;
-  known.alone.phases[index_of(Phase::update)] = 0.8;
-  const auto times = times_on(known, cases, 3);
-  machine.cache_per_rank = known.cache_per_rank;
-  const TermFit fit = fit_terms(cases, times, 3, machine);
-  for (const Phase phase : {Phase::lookup, Phase::update})
-    EXPECT_NEAR(machine.alone.phases[index_of(phase)], known.alone.phases[index_of(phase)], 0.02) << name_of(phase);
-  EXPECT_LT(step_errors(times, fit).largest, 0.02) << cases[step_errors(times, fit).worst].name;
-}
-
 TEST(FitTerms, FindsSecondsThatCasesTellApart) {
   const auto cases = calibration_cases(2);
   const auto times = times_on(some_machine(), cases, 2);
@@ -98,13 +88,15 @@ TEST(FitTerms, FindsSecondsThatCasesTellApart) {
   machine.cache_per_rank = some_machine().cache_per_rank;
   const TermFit fit = fit_terms(cases, times, 2, machine);
   for (const placement::Term term :
-       {placement::Term::lookup_line, placement::Term::lookup_value, placement::Term::update_line,
-        placement::Term::update_value, placement::Term::key_id, placement::Term::route_key,
-        placement::Term::route_split_id, placement::Term::replicated_line}) {
+       {placement::Term::lookup_line, placement::Term::lookup_value, placement::Term::update_value,
+        placement::Term::key_id, placement::Term::route_key, placement::Term::route_split_id,
+        placement::Term::sorted_key, placement::Term::tt_flop, placement::Term::tt_gradient_flop}) {
     const auto t = static_cast<std::size_t>(term);
     EXPECT_TRUE(fit.measured[t]) << placement::terms[t].name;
     EXPECT_NEAR(machine.seconds[t] / some_machine().seconds[t], 1.0, 0.05) << placement::terms[t].name;
   }
+  EXPECT_NEAR(machine.flops / some_machine().flops, 1.0, 1e-6);
+  EXPECT_NEAR(machine.dense_start / some_machine().dense_start, 1.0, 1e-6);
 }
 
 /// Half of the phases take half as long again as the model says, the others two thirds of that.
@@ -133,17 +125,18 @@ TEST(FitTerms, IsNeitherTooHighNorTooLowWhereTimesScatter) {
 
 TEST(FitTerms, PutsWhatPairsHaveInCommonDownToNoKey) {
   const auto cases = calibration_cases(2);
-  auto times = times_on(some_machine(), cases, 2);
+  const auto known = times_on(some_machine(), cases, 2);
+  auto times = known;
   for (std::size_t c = 0; c < cases.size(); ++c)
-    for (std::size_t p = 0; cases[c].like && !cases[c].uneven && p < phase_count; ++p) {
-      double& of_dense = times[*cases[c].like].phases[p];
+    for (std::size_t p = 0; cases[c].like && p < phase_count; ++p) {
+      const double of_dense = known[*cases[c].like].phases[p];
       times[c].phases[p] += of_dense;
-      of_dense *= 2.0;
+      times[*cases[c].like].phases[p] = 2.0 * of_dense;
     }
   placement::MachineModel machine = placement::described_cluster();
   machine.cache_per_rank = some_machine().cache_per_rank;
   fit_terms(cases, times, 2, machine);
-  for (const placement::Term term : {placement::Term::key_id, placement::Term::route_key}) {
+  for (const placement::Term term : {placement::Term::sorted_key, placement::Term::route_key}) {
     const auto t = static_cast<std::size_t>(term);
     EXPECT_NEAR(machine.seconds[t] / some_machine().seconds[t], 1.0, 0.25) << placement::terms[t].name;
   }
@@ -157,8 +150,10 @@ TEST(CalibrationCases, GiveEveryRankWorkAndStandApart) {
       names.insert(each.name);
       EXPECT_EQ(each.plan().ranks, ranks);
       EXPECT_GE(each.options.workload.global_batch, ranks) << each.name;
+      const Table& table = each.options.workload.tables.front();
       if (each.like) {
-        EXPECT_EQ(each.name, cases[*each.like].name + (each.uneven ? ", uneven" : ", dynamic"));
+        EXPECT_EQ(each.name, cases[*each.like].name +
+                                 fmt::format(", {}{}", name_of(table.storage), table.any_key ? ", any keys" : ""));
       }
     }
     EXPECT_EQ(names.size(), cases.size());
@@ -191,7 +186,7 @@ TEST(Calibration, OfTheseRanksKnowsAllThatPredictionsNeed) {
   ASSERT_EQ(measured.machine.row_shares.size(), 3);  // rows of 64, 256 and 512 bytes
   EXPECT_TRUE(std::ranges::is_sorted(measured.machine.row_shares, {}, &placement::SizeShare::share));
   EXPECT_EQ(measured.machine.row_shares.back().share, 1.0);
-  EXPECT_EQ(measured.machine.adds_few_rows, host_reaches_arrays);
+  EXPECT_EQ(measured.machine.on_processors, host_reaches_arrays);
   for (const placement::StepPrediction& step : measured.fit.predictions) EXPECT_TRUE(std::isfinite(step.seconds));
   const auto json = to_json(world, measured, quick_calibration());
   EXPECT_EQ(json.at("calibration").at("cases").size(), measured.cases.size());
