@@ -19,7 +19,20 @@ class HostStaged : public Exchange {
   HostStaged(const Communicator& comm, std::unique_ptr<Exchange> of_hosts)
       : comm_(comm), of_hosts_(std::move(of_hosts)) {}
 
-  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override;
+  void run(const Route& route, const std::byte* send, std::byte* receive, std::int64_t element_bytes) override {
+    select_gpu(comm_);
+    const std::byte* from = send;
+    if (on_gpu(send)) {
+      std::byte* room = to_send_.at_least(route.send_total() * element_bytes);
+      copy_bytes(room, send, route.send_total() * element_bytes);
+      from = room;
+    }
+    if (!on_gpu(receive)) return of_hosts_->run(route, from, receive, element_bytes);
+
+    std::byte* to = received_.at_least(route.receive_total() * element_bytes);
+    of_hosts_->run(route, from, to, element_bytes);
+    copy_bytes(receive, to, route.receive_total() * element_bytes);
+  }
   bool reads_gpus() const override { return true; }
   std::string picked() const override { return of_hosts_->picked(); }
   std::span<const std::int64_t> sent() const override { return of_hosts_->sent(); }

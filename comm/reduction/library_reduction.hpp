@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "comm/reduce_scatter.hpp"
 #include "comm/reduction/reduction.hpp"
 
 namespace shardmark::comm {
@@ -13,8 +14,14 @@ class LibraryReduction : public Reduction {
   using Reduction::Reduction;
 
  private:
-  void add(std::span<const float> partials, std::span<float> sums) override;
-  void gather(std::span<const float> own, std::span<float> all) override;
+  void add(std::span<const float> partials, std::span<float> sums) override {
+    comm::reduce_scatter(comm_, partials, counts_, sums);
+    count_shares();
+  }
+  void gather(std::span<const float> own, std::span<float> all) override {
+    all_gather_v(comm_, own, counts_, all);
+    count_own();
+  }
 };
 
 }  // namespace shardmark::comm

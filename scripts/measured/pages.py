@@ -165,7 +165,9 @@ def machines_list(machines):
 
 def holdout(newest_of_each):
     """How far off predictions were here, and what was published beside what is predicted; None before that was done."""
-    here = [text for machine, results in newest_of_each if results.campaign.kind == "predictions" and (text := predictions.trust(machine, results))]
+    told = {"predictions": predictions.trust, "options": predictions.trust_options}
+    here = [text for machine, results in newest_of_each for of_kind in (told.get(results.campaign.kind),)
+            if of_kind and (text := of_kind(machine, results))]
     published = [predictions.holdout_summary(results) for _, results in newest_of_each if results.campaign.kind == "holdout"]
     return "\n\n".join([" ".join(here)] * bool(here) + published) or None
 

@@ -182,18 +182,36 @@ def option_words(record):
     return ", ".join((record["options"]["exchange"], *told))
 
 
+def predicted_parts(results):
+    """{part: its valid cases that were predicted}, of those that have some."""
+    found = {part.name: [record for record in results.valid if record["part"] == part.name and record["error"] is not None]
+             for part in results.campaign.parts}
+    return {name: cases for name, cases in found.items() if cases}
+
+
+def mean_error(cases):
+    return statistics.mean(abs(record["error"]) for record in cases)
+
+
+def trust_options(machine, results):
+    """The same of other options; None where nothing was predicted."""
+    parts = predicted_parts(results)
+    if not parts:
+        return None
+    every, worst = [record for cases in parts.values() for record in cases], max(parts, key=lambda name: mean_error(parts[name]))
+    return (f"{len(every)} cases of {len(parts)} other kinds of options on {every[0]['ranks']} ranks ({machine}): {percent(mean_error(every))} off on "
+            f"average; furthest {worst}, {percent(mean_error(parts[worst]))}.")
+
+
 def options_table(results):
     """A line for each case, and how far off the predictions of each part are."""
-    parts = {part.name: [record for record in results.valid if record["part"] == part.name and record["error"] is not None]
-             for part in results.campaign.parts}
-
-    def mean(cases):
-        return percent(statistics.mean(abs(record["error"]) for record in cases))
-    every = [record for cases in parts.values() for record in cases]
-    if not every:
+    parts = predicted_parts(results)
+    if not parts:
         return "Without a valid measurement."
-    rows = [[part.name, part.when, len(parts[part.name]), mean(parts[part.name])] for part in results.campaign.parts if parts[part.name]]
-    text = markdown_table(["cases", "what is special", "how many", "MAPE"], [*rows, ["all", "", len(every), mean(every)]])
+    every = [record for cases in parts.values() for record in cases]
+    told = {part.name: part.when for part in results.campaign.parts}
+    rows = [[name, told[name], len(cases), percent(mean_error(cases))] for name, cases in parts.items()]
+    text = markdown_table(["cases", "what is special", "how many", "MAPE"], [*rows, ["all", "", len(every), percent(mean_error(every))]])
     rows = [[name, record["workload"], f"`{plan_of(record)}`", option_words(record), interval(record["step_ms"]), figure(record["predicted_ms"]),
              signed(record["error"])] for name, cases in parts.items() for record in cases]
     return text + "\n\n" + markdown_table(["cases", "workload", "plan", "options", "measured, ms [95 % interval]", "predicted, ms", "error"], rows)

@@ -182,10 +182,13 @@ class OtherOptions(unittest.TestCase):
         self.assertIn("| all |  | 3 | 10.0 % |", table)
         self.assertIn("| wires | criteo-kaggle | `row_wise` | auto, wire_forward fp16 | 10.00 [9.900, 10.10] | 11.00 | +10.0 % |", table)
         self.assertFalse(any(line.startswith("| groups") for line in table))
+        self.assertEqual(predictions.trust_options("box", results("option-predictions", [samples.environment(), *cases])),
+                         "3 cases of 2 other kinds of options on 2 ranks (box): 10.0 % off on average; furthest wires, 15.0 %.")
 
     def test_without_predictions_there_is_no_table(self):
         case = {**samples.predicted_case("criteo-kaggle", "row_wise", 10, None), "part": "keys"}
         self.assertEqual(predictions.options_table(results("option-predictions", [samples.environment(), case])), "Without a valid measurement.")
+        self.assertIsNone(predictions.trust_options("box", results("option-predictions", [samples.environment(), case])))
 
 
 class Holdout(unittest.TestCase):

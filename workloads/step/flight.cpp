@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "reference/work.hpp"
+#include "workloads/batches/compute_threads.hpp"
 #include "workloads/step/phase_clock.hpp"
 
 namespace shardmark::workloads {
@@ -34,6 +35,7 @@ std::unique_ptr<comm::Nccl> nccl_of_replicas(const Group& group) {
 
 GroupFlight::GroupFlight(const Group& of)
     : group(of),
+      readers(readers_in_node()),
       sent(of.comm.rank(), of.comm.size(), phase_count),
       exchange(*of.exchange, of.progress, sent),
       at_home(of.at_home ? std::make_optional<NodeVectors>(of.comm) : std::nullopt),

@@ -61,6 +61,7 @@ struct GroupFlight {
               const DeviceArray<float>& bag_vectors);
 
   const Group& group;
+  const kernels::Readers readers;  ///< in this node of what the rank sends
   comm::SentBytes sent;
   RegionExchange exchange;  ///< of the group, on its progress, counted
 
@@ -138,6 +139,7 @@ class Flight {
 
   /// Completes the seconds of the phases of a step that has ended, and of exchanges that the host has not waited for.
   void charge(PhaseCosts& costs) {
+    if constexpr (host_reaches_arrays) return;  // the host has waited for all
     marks_.charge(costs);
     const comm::ExchangeSeconds exchanges = comm::take_exchange_seconds();
     costs.communication_seconds += exchanges.all;

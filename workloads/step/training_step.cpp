@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "kernels/ceilings.hpp"
-#include "workloads/batches/compute_threads.hpp"
 #include "workloads/step/faults.hpp"
 #include "workloads/step/phase_clock.hpp"
 #include "workloads/transfer/max_gradients.hpp"
@@ -14,10 +13,13 @@ namespace shardmark::workloads {
 PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& dense) {
   PhaseCosts costs;
   const Fault fault = flight.embedding().fault();
+  const auto spoil = [&](Phase ended, GroupFlight& group) {
+    if (fault != Fault::none) commit_fault(fault, ended, group);
+  };
   flight.each(costs, Phase::input_dist, Phase::output_dist, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
     const auto end = [&](Phase phase) {
       clock.end(phase);
-      commit_fault(fault, phase, group);
+      spoil(phase, group);
     };
     input_dist(group, input);  // ids to the owners of their rows
     end(Phase::input_dist);
@@ -32,12 +34,12 @@ PhaseCosts training_step(Flight& flight, const StepInput& input, DenseModel& den
   flight.each(costs, Phase::grad_dist, Phase::update, [&](GroupFlight& group, std::int64_t, PhaseClock& clock) {
     grad_dist(group, input, gradients);  // the inverse way
     clock.end(Phase::grad_dist);
-    commit_fault(fault, Phase::grad_dist, group);
+    spoil(Phase::grad_dist, group);
     sum_gradients(group, input, now);  // distinct rows, and the gradient of each
-    forget_last_row(fault, group);
+    if (fault != Fault::none) forget_last_row(fault, group);
     apply_optimizer(group, now);
     clock.end(Phase::update);
-    commit_fault(fault, Phase::update, group);
+    spoil(Phase::update, group);
   });
 
   flight.charge(costs);
@@ -160,14 +162,14 @@ void grad_dist(GroupFlight& flight, const StepInput& input, const ConstDeviceArr
   const bool at_home = layout.places().at_home;
   if (at_home || flight.divides(input)) {
     const auto copy = at_home ? flight.packed_gradients : flight.divided_gradients.first(input.elements());
-    kernels::stream_copy<Execution>(exec, gradients, copy, at_home ? readers_in_node() : kernels::Readers::near);
+    kernels::stream_copy<Execution>(exec, gradients, copy, at_home ? flight.readers : kernels::Readers::near);
     flight.divide(input, layout.gradient_begin(), true, copy);
     flight.gradients = copy;
   }
   if (!at_home)
     kernels::copy_to_partials<Execution>(exec, layout.to_send.pieces,
                                          {layout.to_send.partials, flight.owned.vectors_before}, layout.to_send.rows,
-                                         flight.gradients, flight.packed_gradients, readers_in_node());
+                                         flight.gradients, flight.packed_gradients, flight.readers);
   const auto returned = [&](VectorRegion region) { return layout.regions().of(flight.vectors, region); };
   flight.pooled->move(Direction::backward, flight.packed_gradients, returned(VectorRegion::returned));
   if (flight.rows.any())
@@ -273,8 +275,8 @@ void sum_gradients(GroupFlight& flight, const StepInput& input, const kernels::U
 
 void apply_optimizer(GroupFlight& flight, const kernels::UpdateStep& now) {
   flight.updates.run(*flight.row_gradients, now, flight.whole_rows);
-  flight.replicated.apply(now);
-  flight.brought.end(now.number);
+  if (!flight.replicated.empty()) flight.replicated.apply(now);
+  if (flight.brought.any()) flight.brought.end(now.number);
   wait_for_kernels("shardmark: the step is complete");
 }
 

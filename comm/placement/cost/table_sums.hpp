@@ -55,12 +55,13 @@ class TableSums {
   void update_rows(RankWork& to, const LookedUp& looked, const Gradients& gradients) const;
   /// Adds lines of vectors that no cache holds: those that a lookup writes, or those whose gradients are read.
   void add_lines(RankWork& to, Term term, double lines) const { add(to, term, step.far_vectors * lines); }
-  /// Adds values that are read or written as vectors are put together; in caches that takes no time worth counting.
-  void add_outputs(RankWork& to, double values) const { add(to, Term::output_far_value, step.far_vectors * values); }
-  /// Adds values that are read or written as gradients are copied, in caches and past them.
+  /// Add values that are read or written as vectors are put together, and as gradients are copied: in caches, or past
+  /// them.
+  void add_outputs(RankWork& to, double values) const {
+    add_copied(to, Term::output_value, Term::output_far_value, values);
+  }
   void add_gradients(RankWork& to, double values) const {
-    add(to, Term::gradient_far_value, step.far_vectors * values);
-    add(to, Term::gradient_value, (1.0 - step.far_vectors) * values);
+    add_copied(to, Term::gradient_value, Term::gradient_far_value, values);
   }
   /// Adds the copy of outputs' gradients that are then divided where they lie.
   void add_divided_gradients(RankWork& to, double values) const { add_gradients(to, 4 * divided * values); }
@@ -80,6 +81,10 @@ class TableSums {
   double bytes_of_max_gradient() const;
 
  private:
+  void add_copied(RankWork& to, Term near, Term far, double values) const {
+    add(to, near, (1.0 - step.far_vectors) * values);
+    add(to, far, step.far_vectors * values);
+  }
   /// Returns the lines of a random row, as many more as rows of that size are slower than the machine's lines.
   double lines_of_row(std::int64_t bytes) const;
   /// Returns whether the owner sorts ids by their keys for the lookup, and the update takes that order.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -104,10 +105,13 @@ TEST(FitTerms, IsNeitherTooHighNorTooLowWhereTimesScatter) {
   const auto cases = calibration_cases(2);
   auto times = times_on(some_machine(), cases, 2);
   std::mt19937_64 random(1);
-  for (CaseTimes& each : times) {
-    each.step = 0.0;
-    for (double& phase : each.phases) each.step += phase *= random() % 2 == 0 ? 1.5 : 1 / 1.5;
+  std::vector<double> factors;
+  for (std::size_t c = 0; c < times.size(); ++c) factors.push_back(c % 2 == 0 ? 1.5 : 1 / 1.5);
+  for (std::size_t p = 0; p < phase_count; ++p) {
+    std::ranges::shuffle(factors, random);
+    for (std::size_t c = 0; c < times.size(); ++c) times[c].phases[p] *= factors[c];
   }
+  for (CaseTimes& each : times) each.step = std::accumulate(each.phases.begin(), each.phases.end(), 0.0);
   placement::MachineModel machine = placement::described_cluster();
   machine.cache_per_rank = some_machine().cache_per_rank;
   const TermFit fit = fit_terms(cases, times, 2, machine);
