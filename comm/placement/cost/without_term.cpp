@@ -16,10 +16,27 @@ void drop_rounds(MachineModel& machine) {
     exchange.inside_round = exchange.between_round = 0.0;
 }
 
-void drop_launches(MachineModel& machine) {
+namespace {
+
+template <class Of>
+void drop_terms(MachineModel& machine, const Of& of) {
   for (std::size_t t = 0; t < terms.size(); ++t)
-    if (terms[t].name.ends_with(".step")) machine.seconds[t] = 0.0;
+    if (of(terms[t].name)) machine.seconds[t] = 0.0;
+}
+
+}  // namespace
+
+void drop_launches(MachineModel& machine) {
+  drop_terms(machine, [](std::string_view term) { return term.ends_with(".step"); });
   machine.dense_start = 0.0;
+}
+
+void drop_keys(MachineModel& machine) {
+  drop_terms(machine, [](std::string_view term) { return term.find("key") != term.npos; });
+}
+
+void drop_codecs(MachineModel& machine) {
+  drop_terms(machine, [](std::string_view term) { return term.starts_with("codec."); });
 }
 
 void drop_overlaps(MachineModel& machine) { machine.software.overlaps.reset(); }

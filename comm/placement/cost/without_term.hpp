@@ -19,6 +19,8 @@ struct ModelPart {
 void drop_calls(MachineModel& machine);
 void drop_rounds(MachineModel& machine);
 void drop_launches(MachineModel& machine);
+void drop_keys(MachineModel& machine);
+void drop_codecs(MachineModel& machine);
 void drop_overlaps(MachineModel& machine);
 void drop_row_shares(MachineModel& machine);
 void drop_switch(MachineModel& machine);
@@ -32,6 +34,8 @@ inline constexpr std::array model_parts{
     ModelPart{"calls", "seconds of a call of an exchange or all-reduce", drop_calls},
     ModelPart{"rounds", "latency that the messages of a round share", drop_rounds},
     ModelPart{"launches", "what starts phases and dense layers, however few samples there are", drop_launches},
+    ModelPart{"keys", "what keys take whose rows come and go, in all", drop_keys},
+    ModelPart{"codecs", "what narrow wire types take, in all", drop_codecs},
     ModelPart{"overlaps", "what the software does at the same time", drop_overlaps},
     ModelPart{"row_shares", "the curve of random rows by their size: all run at full speed", drop_row_shares},
     ModelPart{"switch", "links that ranks of a node share", drop_switch},

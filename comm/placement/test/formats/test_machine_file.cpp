@@ -208,6 +208,16 @@ TEST(MachineParts, CanBeLeftOut) {
   for (const std::string_view name : droppable())
     EXPECT_EQ(without(without(machine, std::string(name)), std::string(name)), without(machine, std::string(name)));
   EXPECT_EQ(at(without(machine, "update.row").seconds, Term::update_row), 0.0);
+  const MachineModel no_keys = without(machine, "keys"), no_codecs = without(machine, "codecs");
+  for (const Term term : {Term::route_key, Term::sorted_key, Term::key_id, Term::key, Term::key_line, Term::new_key}) {
+    EXPECT_GT(at(machine.seconds, term), 0.0);
+    EXPECT_EQ(at(no_keys.seconds, term), 0.0);
+    EXPECT_EQ(at(no_codecs.seconds, term), at(machine.seconds, term));
+  }
+  for (const Term term : {Term::coded_value, Term::coded_gradient}) {
+    EXPECT_GT(at(no_keys.seconds, term), 0.0);
+    EXPECT_EQ(at(no_codecs.seconds, term), 0.0);
+  }
   EXPECT_THROW(without(machine, "update.rows"), InputError);
 }
 
