@@ -10,7 +10,7 @@ from measured.campaigns import CAMPAIGNS, PUBLISHED
 from measured.files import BadInput, machine_beside, median_ms, parse
 from measured.predictions import published_error, published_records
 
-LEAST_EARNED = 0.5  # points of MAPE, below which in all columns, of which there are two at least, a term is not worth having
+LEAST_EARNED = 0.5  # points of MAPE, below which in all columns, one of them of cases measured here, a term is not worth having
 # Why some are there all the same. The table leaves a term out of a model that was fitted with it; fitted anew without it, others change too.
 KEPT = {
     "lookup.mixed_bag": "half of the lookups of small batches whose rows are split",

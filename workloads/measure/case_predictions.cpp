@@ -18,17 +18,6 @@ int ranks_per_node(const comm::Communicator& comm) {
   return static_cast<int>(most);
 }
 
-namespace {
-
-placement::StepContext context_of_case(const Job& job, std::size_t number,
-                                       const placement::LookupStatistics& statistics) {
-  const auto& [plan, options] = job.planned(number);
-  return step_context_of(statistics, options.workload, plan, job.cases[number].config, ranks_per_node(job.comm),
-                         options.dense.kind);
-}
-
-}  // namespace
-
 std::vector<std::optional<placement::StepPrediction>> predict_cases(const Job& job) {
   std::vector<std::optional<placement::StepPrediction>> predictions(job.cases.size());
   const bool layers = has_layers(job.options.dense.kind);
@@ -39,9 +28,12 @@ std::vector<std::optional<placement::StepPrediction>> predict_cases(const Job& j
     const auto& [plan, options] = job.plans[p];
     const Workload& workload = options.workload;
     const placement::LookupStatistics statistics(workload.tables, workload.features, ids);
-    for (const std::size_t c : job.cases_of(p))
-      predictions[c] = prepared_ahead(placement::predict_step(context_of_case(job, c, statistics), *job.machine, plan),
-                                      job.cases[c].config.async);
+    for (const std::size_t c : job.cases_of(p)) {
+      const Case& config = job.cases[c].config;
+      const placement::StepContext step =
+          step_context_of(statistics, workload, plan, config, ranks_per_node(job.comm), options.dense.kind);
+      predictions[c] = prepared_ahead(placement::predict_step(step, *job.machine, plan), config.async);
+    }
   }
   return predictions;
 }

@@ -57,9 +57,8 @@ struct StepPath {
 ///   update
 /// unless the machine's software overlaps them (software.hpp). Groups of tables (StepContext::groups) hide the shorter
 /// of computing and exchanging, forward and backward, but for that of one group; not inside a node of processors, whose
-/// cores copy what travels. Where links have a limit, an exchange
-/// takes as long as its messages, or as its bytes need beyond what the links have regained since; in the step that all
-/// come to.
+/// cores copy what travels. Where links have a limit, an exchange takes as long as its messages, or as its bytes need
+/// beyond what the links have regained since; in the step that all come to.
 StepPath step_path(const StepContext& step, const MachineModel& machine,
                    const std::array<double, phase_count>& computing,
                    const std::array<ExchangeTime, phase_count>& exchanging);

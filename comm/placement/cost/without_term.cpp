@@ -5,6 +5,16 @@
 #include <ranges>
 
 namespace shardmark::placement {
+namespace {
+
+/// Lets terms whose names are `of` a kind take no time.
+template <class Of>
+void drop_terms(MachineModel& machine, const Of& of) {
+  for (std::size_t t = 0; t < terms.size(); ++t)
+    if (of(terms[t].name)) machine.seconds[t] = 0.0;
+}
+
+}  // namespace
 
 void drop_calls(MachineModel& machine) {
   for (ExchangeCost& exchange : std::views::values(machine.exchanges)) exchange.call = 0.0;
@@ -15,16 +25,6 @@ void drop_rounds(MachineModel& machine) {
   for (ExchangeCost& exchange : std::views::values(machine.exchanges))
     exchange.inside_round = exchange.between_round = 0.0;
 }
-
-namespace {
-
-template <class Of>
-void drop_terms(MachineModel& machine, const Of& of) {
-  for (std::size_t t = 0; t < terms.size(); ++t)
-    if (of(terms[t].name)) machine.seconds[t] = 0.0;
-}
-
-}  // namespace
 
 void drop_launches(MachineModel& machine) {
   drop_terms(machine, [](std::string_view term) { return term.ends_with(".step"); });

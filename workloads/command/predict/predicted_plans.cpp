@@ -21,11 +21,6 @@
 namespace shardmark::workloads {
 namespace {
 
-placement::StepContext context_of(const PredictedCases& cases, const placement::LookupStatistics& statistics,
-                                  const Workload& workload, const placement::Plan& plan, int ranks_per_node) {
-  return step_context_of(statistics, workload, plan, cases.config, ranks_per_node, cases.options.dense.kind);
-}
-
 Bound bound_of(const placement::StepPrediction& step, int nodes) {
   const auto longest = std::ranges::max_element(step.phases, {}, &placement::PhasePrediction::seconds);
   Bound bound{static_cast<Phase>(longest - step.phases.begin()), {}};
@@ -83,8 +78,9 @@ PredictedPlan predict(const PredictedCases& cases, const placement::IdStatistics
     predicted.problem = error.what();
     return predicted;
   }
-  predicted.step =
-      placement::predict_step(context_of(cases, statistics, workload, plan, per_node), cases.machine, plan);
+  predicted.step = placement::predict_step(
+      step_context_of(statistics, workload, plan, cases.config, per_node, cases.options.dense.kind), cases.machine,
+      plan);
   predicted.bound = bound_of(predicted.step, predicted.nodes);
   judge_memory(plan, cases, predicted);
   predicted.placed = std::move(plan);

@@ -25,9 +25,9 @@ struct TermFit {
 /// ones, and half of a time as much as twice as much, where errors divided by the time would make all predictions too
 /// low. Terms that only cases of other storages than dense have are then fitted to the differences from the cases that
 /// they are like, by errors divided by the time, so that what the other terms do not explain is not put down to them.
-/// Of the caches, some fractions and multiples of what cache_per_rank says are tried, and then of the times of
-/// exchanges, which within a step may take less than by themselves (links that have rested, ranks that go on while
-/// others still receive); what they take more is that of terms.
+/// It tries some fractions and multiples of cache_per_rank, and then of the times of exchanges, which within a step may
+/// take less than by themselves (links that have rested, ranks that go on while others still receive); what they take
+/// more is that of terms.
 TermFit fit_terms(std::span<const CalibrationCase> cases, std::span<const CaseTimes> times, int ranks_per_node,
                   placement::MachineModel& machine);
 
