@@ -2,8 +2,10 @@
 #pragma once
 
 #include <Kokkos_Core.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -52,23 +54,10 @@ std::size_t alignment_of_array(std::size_t bytes) {
   return on_host && bytes >= 2 * huge_page ? huge_page : static_cast<std::size_t>(line_pair);
 }
 
-/// Returns the elements [begin, begin + size) of an array, between guard bands.
-template <class View>
-View guarded(const View& array, std::size_t begin, std::size_t size) {
-  using T = typename View::value_type;
-  struct Kept {
-    View array;
-    std::shared_ptr<const void> before, behind;
-  };
-  const auto band = [&](T* at, const char* side) {
-    return guard_band(at, guard_elements<T>() * sizeof(T), side + array.label());
-  };
-  const auto kept =
-      std::make_shared<const Kept>(Kept{array, band(array.data() + begin - guard_elements<T>(), "before "),
-                                        band(array.data() + begin + size, "behind ")});
-  keep_guarded([kept] { return kept->array.use_count() > 1; });
-  return Kokkos::subview(array, std::pair(begin, begin + size));
-}
+/// Keeps the array until nobody else uses it, and watches the bands of `band` bytes before and behind its elements,
+/// which lie in [begin, end).
+void guard_array(const Kokkos::Impl::SharedAllocationTracker& array, const std::string& label, void* begin, void* end,
+                 std::size_t band);
 
 /// Returns an uninitialised array, in huge pages as far as the system has them.
 template <class Exec, class T>
@@ -81,8 +70,27 @@ Array<Exec, T> allocate(const std::string& label, std::int64_t size) {
   advise_huge_pages(array);
   const auto behind_band = reinterpret_cast<std::uintptr_t>(array.data() + band);
   const std::size_t skip = aligned ? -behind_band % alignment / sizeof(T) : 0;
-  if (band > 0) return guarded(array, band + skip, wanted);
-  return Kokkos::subview(array, std::pair(skip, skip + wanted));
+  const std::size_t begin = band + skip;
+  T* const first = array.data() + begin;
+  if (band > 0) guard_array(array.impl_track(), label, first, first + wanted, band * sizeof(T));
+  return Kokkos::subview(array, std::pair(begin, begin + wanted));
+}
+
+/// Returns the bytes of a contiguous array, which must outlive them.
+template <class View>
+auto bytes_of(const View& array) {
+  using Element = typename View::value_type;
+  using Byte = std::conditional_t<std::is_const_v<Element>, const std::byte, std::byte>;
+  return Kokkos::View<Byte*, typename View::memory_space, Kokkos::MemoryUnmanaged>(
+      reinterpret_cast<Byte*>(array.data()), array.size() * sizeof(Element));
+}
+
+/// Copies an array to one of as many elements, in order with the kernels of exec. As bytes, of which Kokkos' copy is
+/// compiled once, not for each type of element.
+template <class Exec, class To, class From>
+void copy_array(const Exec& exec, const To& to, const From& from) {
+  static_assert(std::is_same_v<typename To::value_type, typename From::non_const_value_type>);
+  Kokkos::deep_copy(exec, bytes_of(to), bytes_of(from));
 }
 
 /// Copies the values to the memory of Exec.
@@ -90,7 +98,7 @@ template <class Exec, class T>
 Array<Exec, T> array_of(const Exec& exec, const std::vector<T>& values, const std::string& label) {
   const Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(values.data(), values.size());
   const Array<Exec, T> array = allocate<Exec, T>(label, std::ssize(values));
-  Kokkos::deep_copy(exec, array, host);
+  copy_array(exec, array, host);
   exec.fence("shardmark::array_of: `values` may go away");
   return array;
 }
@@ -118,8 +126,8 @@ class Scratch {
   /// Returns the first values.size() elements, with these values, which may go away; valid until the next call.
   ConstArray<Exec, T> holding(const Exec& exec, const std::vector<T>& values) {
     const Array<Exec, T> array = first(std::ssize(values));
-    Kokkos::deep_copy(exec, array,
-                      Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
+    copy_array(exec, array,
+               Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
     exec.fence("shardmark::Scratch: `values` may go away");
     return array;
   }

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include "kernels/array.hpp"
 
 namespace shardmark::kernels {
 namespace {
@@ -116,7 +119,17 @@ std::shared_ptr<const void> guard_band(void* begin, std::size_t bytes, std::stri
           }};
 }
 
-void keep_guarded(std::function<bool()> in_use) { guard().keep(std::move(in_use)); }
+void guard_array(const Kokkos::Impl::SharedAllocationTracker& array, const std::string& label, void* begin, void* end,
+                 std::size_t band) {
+  struct Kept {
+    Kokkos::Impl::SharedAllocationTracker array;
+    std::shared_ptr<const void> before, behind;
+  };
+  const auto kept = std::make_shared<const Kept>(
+      Kept{array, guard_band(static_cast<std::byte*>(begin) - band, band, "before " + label),
+           guard_band(end, band, "behind " + label)});
+  guard().keep([kept] { return kept->array.use_count() > 1; });
+}
 
 void check_guard_bands() {
   const auto written = guard().written();

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,9 +22,6 @@ std::size_t guard_elements() {
 /// Fills `bytes` of host memory with the pattern and watches them as long as the handle lives. where: "behind
 /// shardmark::ids".
 std::shared_ptr<const void> guard_band(void* begin, std::size_t bytes, std::string where);
-
-/// Keeps what the function holds, an array with its bands, until the function returns that nobody else uses it.
-void keep_guarded(std::function<bool()> in_use);
 
 /// Throws std::runtime_error that names the bands that have been written since the last call, those of arrays that are
 /// gone included. Restores them.

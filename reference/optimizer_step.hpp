@@ -32,8 +32,8 @@ class OptimizerRule {
   OptimizerRule(const Optimizer& optimizer, std::int64_t t, std::int64_t dim)
       : o_(optimizer),
         dim_(static_cast<double>(dim)),
-        correction1_(1.0 - std::pow(static_cast<double>(optimizer.beta1), static_cast<double>(t))),
-        correction2_(1.0 - std::pow(static_cast<double>(optimizer.beta2), static_cast<double>(t))) {}
+        correction1_(correction(optimizer.beta1, t)),
+        correction2_(correction(optimizer.beta2, t)) {}
 
   /// Returns what a column, before the step, adds to the sums over its row.
   template <class Number>
@@ -68,7 +68,7 @@ class OptimizerRule {
     std::array<double, 7> at;
     at.fill(std::numeric_limits<double>::quiet_NaN());
     at[0] = 0.0;
-    if (o_.kind == OptimizerKind::adam || o_.kind == OptimizerKind::rowwise_adam || o_.kind == OptimizerKind::lamb) {
+    if (takes_moments()) {
       const bool rowwise = o_.kind == OptimizerKind::rowwise_adam;
       const double b1 = o_.beta1, b2 = o_.beta2, d = (1.0 - b2) / (rowwise ? dim_ : 1.0);
       const double a = b1 * c.state[0], b = 1.0 - b1, rest = b2 * c.state[1] + (rowwise ? d * others : 0.0);
@@ -100,6 +100,13 @@ class OptimizerRule {
     roots[1] = c / q;
   }
 
+  /// Returns 1 - beta^t; 1 for optimizers that take no moments, of which a check makes a rule for each row.
+  double correction(double beta, std::int64_t t) const {
+    return takes_moments() ? 1.0 - std::pow(beta, static_cast<double>(t)) : 1.0;
+  }
+  bool takes_moments() const {
+    return o_.kind == OptimizerKind::adam || o_.kind == OptimizerKind::rowwise_adam || o_.kind == OptimizerKind::lamb;
+  }
   bool decoupled() const { return o_.weight_decay != 0.0F && o_.weight_decay_mode == WeightDecay::decoupled; }
   double lr() const { return o_.learning_rate; }
   double wd() const { return o_.weight_decay; }

@@ -137,7 +137,7 @@ void reserve(const Exec& exec, Array<Exec, T>& array, std::int64_t used, std::in
   if (wanted <= size) return;
   const auto larger = allocate<Exec, T>(label, std::max(wanted, size + size / 4));
   const std::pair<std::int64_t, std::int64_t> kept(0, used);
-  if (used > 0) Kokkos::deep_copy(exec, Kokkos::subview(larger, kept), Kokkos::subview(array, kept));
+  if (used > 0) copy_array(exec, Kokkos::subview(larger, kept), Kokkos::subview(array, kept));
   array = larger;
 }
 

@@ -150,7 +150,7 @@ void SharedCounters<Exec>::begin_layers(const Exec& exec, const std::vector<Begu
     const auto more = allocate<Exec, CounterRun>("shardmark::counter_layers", wanted);
     Kokkos::deep_copy(exec, more, CounterRun{});
     if (used > 0)
-      Kokkos::deep_copy(exec, Kokkos::subview(more, std::pair<std::int64_t, std::int64_t>(0, used)), arrays_.layers);
+      copy_array(exec, Kokkos::subview(more, std::pair<std::int64_t, std::int64_t>(0, used)), arrays_.layers);
     arrays_.layers = more;
   }
   clear_layers<Exec>(exec, arrays_, begun_layers_.holding(exec, begun));

@@ -34,7 +34,7 @@ class ShardSegments {
     const Exec exec;
     find_shards(exec, unique, first_keys_, begins_);
     const Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(host_.data(), host_.size());
-    Kokkos::deep_copy(exec, host, begins_);
+    copy_array(exec, host, begins_);
     exec.fence("shardmark: the host reads how many distinct rows each shard has");
     return host_;
   }

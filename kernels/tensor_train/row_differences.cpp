@@ -157,7 +157,7 @@ Array<Exec, T> with_room(const Exec& exec, const Array<Exec, T>& array, std::int
   if (wanted <= static_cast<std::int64_t>(array.extent(0))) return array;
   const auto grown = allocate<Exec, T>(array.label(), wanted + wanted / 2);
   const std::pair<std::int64_t, std::int64_t> first(0, used);
-  Kokkos::deep_copy(exec, Kokkos::subview(grown, first), Kokkos::subview(array, first));
+  copy_array(exec, Kokkos::subview(grown, first), Kokkos::subview(array, first));
   exec.fence("shardmark: the differences moved to a larger array");
   return grown;
 }

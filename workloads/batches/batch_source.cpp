@@ -104,7 +104,7 @@ kernels::BagWarnings check(Batch& batch, kernels::BoundsCheck mode, const std::v
   if (warnings.ids > 0) {
     const Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(batch.indices.data(),
                                                                                        batch.indices.size());
-    Kokkos::deep_copy(exec, host, indices);
+    kernels::copy_array(exec, host, indices);
     exec.fence("shardmark: the mended ids are used");
   }
   return warnings;

@@ -63,7 +63,7 @@ class HostElements {
   static void copy(const To& to, const From& from) {
     if constexpr (!host_reaches_arrays) {
       comm::wait_for_stream(kernel_stream());  // CUDA does so within a copy to pageable memory, without asking NCCL
-      Kokkos::deep_copy(Execution(), to, from);
+      kernels::copy_array(Execution(), to, from);
     }
     wait_for_kernels("shardmark: elements are on the host, or on the device");
   }
@@ -89,7 +89,7 @@ class HostResult {
   /// Returns where kernels write.
   const DeviceArray<T>& on_device() const { return device_; }
   /// Gives the host what kernels have written, when it has waited for them.
-  void bring() const { Kokkos::deep_copy(Execution(), host_, device_); }
+  void bring() const { kernels::copy_array(Execution(), host_, device_); }
   /// Waits for the kernels, and gives the host what they have written.
   void read() const {
     bring();

@@ -65,7 +65,7 @@ void spoil_exchange(Phase ended, GroupFlight& flight) {
     return change_one(flight.vectors, flight.layout.output_begin()[layout.strips.front().feature], -1.0F, 0x1p-8F);
   if (ended != Phase::grad_dist || !layout.strips.empty() || flight.gradients.extent(0) == 0) return;
   const auto copy = flight.divided_gradients.first(static_cast<std::int64_t>(flight.gradients.extent(0)));
-  if (copy.data() != flight.gradients.data()) Kokkos::deep_copy(Execution(), copy, flight.gradients);
+  if (copy.data() != flight.gradients.data()) kernels::copy_array(Execution(), copy, flight.gradients);
   const auto& replicated = layout.replicated_features;
   if (!replicated.empty()) change_one(copy, flight.layout.gradient_begin()[replicated.front()], -1.0F, 1.0F);
   flight.gradients = copy;

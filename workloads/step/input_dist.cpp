@@ -204,7 +204,7 @@ template <class T>
 void append_own(const DeviceArray<T>& bucketized, std::int64_t sent, const DeviceArray<T>& received,
                 std::int64_t count) {
   const auto end = static_cast<std::int64_t>(received.extent(0));
-  Kokkos::deep_copy(Execution(), part(received, end - count, end), part(bucketized, sent, sent + count));
+  kernels::copy_array(Execution(), part(received, end - count, end), part(bucketized, sent, sent + count));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ ConstDeviceArray<float> with_max_gradients(const ConstDeviceArray<float>& gradie
   if (more == 0) return gradients;
   const auto size = static_cast<std::int64_t>(gradients.extent(0));
   const auto all = scratch.first(size + more);
-  Kokkos::deep_copy(Execution(), part(all, 0, size), gradients);
+  kernels::copy_array(Execution(), part(all, 0, size), gradients);
   fill(all);
   return all;
 }

@@ -82,7 +82,7 @@ void RowSumExchange::complete(const kernels::UniqueRows<Execution>& unique, cons
   for (const Message& message : sent_) {
     const auto own = sums_of(message.own);
     const std::int64_t at = route.send_offsets()[message.peer] + message.at;
-    Kokkos::deep_copy(exec, part(send, at, at + static_cast<std::int64_t>(own.extent(0))), own);
+    kernels::copy_array(exec, part(send, at, at + static_cast<std::int64_t>(own.extent(0))), own);
   }
   comm::run(exchange_, route, std::span<const double>(send.data(), send.extent(0)),
             std::span<double>(receive.data(), receive.extent(0)));

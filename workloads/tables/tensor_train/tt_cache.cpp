@@ -84,8 +84,8 @@ void TtCache::populate() {
   const std::int64_t leaving = changes.leaving(), count = leaving + changes.entering();
   if (count == 0 || !is_trained()) return;
   const auto rows = changed_.first(count);
-  Kokkos::deep_copy(exec, part(rows, 0, leaving), changes.leaving_rows);
-  Kokkos::deep_copy(exec, part(rows, leaving, count), changes.entering_rows);
+  kernels::copy_array(exec, part(rows, 0, leaving), changes.leaving_rows);
+  kernels::copy_array(exec, part(rows, leaving, count), changes.entering_rows);
   const auto vectors = contracted(rows);
   const auto entering = part(vectors, leaving * dim(), count * dim());
   kernels::subtract_from(exec, leaving, dim(), ConstVectors{rows_, changes.leaving_slots}, Vectors{vectors});

@@ -116,8 +116,8 @@ TtLookup::Keyed TtLookup::without_hits(const Keyed& all, const DeviceArray<std::
     const std::int64_t begin = ids_before_[tt.begin], end = ids_before_[tt.end];
     if (place < 0) {  // those before are of tt tables without a cache
       place = begin;
-      Kokkos::deep_copy(exec, part(missed.keys, 0, begin), part(all.keys, 0, begin));
-      Kokkos::deep_copy(exec, part(missed.positions, 0, begin), part(all.positions, 0, begin));
+      kernels::copy_array(exec, part(missed.keys, 0, begin), part(all.keys, 0, begin));
+      kernels::copy_array(exec, part(missed.positions, 0, begin), part(all.positions, 0, begin));
     }
     const Keyed of_tt{part(all.keys, begin, end), all_ids_ ? all.positions : part(all.positions, begin, end)};
     place += find_hits(tt, of_tt, missed, place, numbers);

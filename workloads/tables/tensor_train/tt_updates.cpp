@@ -121,8 +121,8 @@ TtUpdates::Split TtUpdates::split_cached(const Tt& tt, const Keyed& rows, const 
   const Execution exec;
   const auto count = static_cast<std::int64_t>(rows.keys.extent(0));
   if (!is_trained(tt)) {
-    Kokkos::deep_copy(exec, part(cored.keys, at, at + count), rows.keys);
-    Kokkos::deep_copy(exec, part(cored.numbers, at, at + count), rows.numbers);
+    kernels::copy_array(exec, part(cored.keys, at, at + count), rows.keys);
+    kernels::copy_array(exec, part(cored.numbers, at, at + count), rows.numbers);
     return {count, 0};
   }
   const auto slots = slots_.first(count), found = hits_.first(count), missed = misses_.first(count);
