@@ -36,9 +36,10 @@ def run(program, *words):
 
 
 def names(program):
-    """All that `predict --without` takes, but for terms that only mean something together: those of the parts launches, keys and codecs."""
-    found = [line.split()[0] for line in run(program, "list", "terms").splitlines() if line.startswith("  ")]
-    return [name for name in found if name == "keys" or not (name.endswith(".step") or "key" in name or name.startswith("codec."))]
+    """All that `predict --without` takes, but for terms that are left out together: they stand below their part."""
+    lines = [line for line in run(program, "list", "terms").splitlines() if line.startswith("  ")]
+    together = {line.strip() for line in lines if line.startswith("    ")}
+    return [line.split()[0] for line in lines if line.split()[0] not in together]
 
 
 def known_half_error(program, without):

@@ -64,8 +64,12 @@ void print_published() {
 
 void print_terms() {
   for (const placement::TermChoice& term : placement::terms) fmt::print("  {:<26} {}\n", term.name, term.unit);
-  fmt::print("Parts of the model that predict --without takes too:\n");
-  print_choices(placement::model_parts);
+  fmt::print("Parts of the model that predict --without takes too, with their terms where these say nothing alone:\n");
+  for (const placement::ModelPart& part : placement::model_parts) {
+    fmt::print("  {:<26} {}\n", part.name, part.description);
+    for (const placement::TermChoice& term : placement::terms)
+      if (term.part == part.name) fmt::print("    {}\n", term.name);
+  }
 }
 
 void print_options() {

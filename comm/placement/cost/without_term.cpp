@@ -5,16 +5,6 @@
 #include <ranges>
 
 namespace shardmark::placement {
-namespace {
-
-/// Lets terms whose names are `of` a kind take no time.
-template <class Of>
-void drop_terms(MachineModel& machine, const Of& of) {
-  for (std::size_t t = 0; t < terms.size(); ++t)
-    if (of(terms[t].name)) machine.seconds[t] = 0.0;
-}
-
-}  // namespace
 
 void drop_calls(MachineModel& machine) {
   for (ExchangeCost& exchange : std::views::values(machine.exchanges)) exchange.call = 0.0;
@@ -26,19 +16,7 @@ void drop_rounds(MachineModel& machine) {
     exchange.inside_round = exchange.between_round = 0.0;
 }
 
-void drop_launches(MachineModel& machine) {
-  drop_terms(machine, [](std::string_view term) { return term.ends_with(".step"); });
-  machine.dense_start = 0.0;
-}
-
-void drop_keys(MachineModel& machine) {
-  drop_terms(machine, [](std::string_view term) { return term.find("key") != term.npos; });
-}
-
-void drop_codecs(MachineModel& machine) {
-  drop_terms(machine, [](std::string_view term) { return term.starts_with("codec."); });
-}
-
+void drop_dense_start(MachineModel& machine) { machine.dense_start = 0.0; }
 void drop_overlaps(MachineModel& machine) { machine.software.overlaps.reset(); }
 void drop_row_shares(MachineModel& machine) { machine.row_shares.clear(); }
 void drop_switch(MachineModel& machine) { machine.switch_ranks = 0; }
@@ -58,7 +36,9 @@ std::vector<std::string_view> droppable() {
 MachineModel without(MachineModel machine, const std::string& name) {
   for (const ModelPart& part : model_parts)
     if (part.name == name) {
-      part.drop(machine);
+      for (std::size_t t = 0; t < terms.size(); ++t)
+        if (terms[t].part == name) machine.seconds[t] = 0.0;
+      if (part.drop != nullptr) part.drop(machine);
       return machine;
     }
   const auto term = std::ranges::find(terms, name, &TermChoice::name);
