@@ -143,12 +143,6 @@ void all_gather_v(const Communicator& comm, const std::byte* send, std::span<con
   for (int root = 0; root < comm.size(); ++root) broadcast(comm, block_of(all, offsets, root), root);
 }
 
-std::vector<std::int64_t> exclusive_scan(std::span<const std::int64_t> counts) {
-  std::vector<std::int64_t> offsets(counts.size() + 1, 0);
-  for (std::size_t i = 0; i < counts.size(); ++i) offsets[i + 1] = offsets[i] + counts[i];
-  return offsets;
-}
-
 std::vector<std::string> all_gather(const Communicator& comm, const std::string& text) {
   const auto gathered = all_gather(comm, std::span<const char>(text));
   std::vector<std::string> texts;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "comm/route.hpp"
 #include "comm/waiting.hpp"
 
 namespace shardmark::comm {
@@ -73,9 +74,6 @@ requires std::is_trivially_copyable_v<T> std::vector<T> all_gather(const Communi
   all_gather_v(comm, std::span<const T>(&value, 1), ones, std::span(values));
   return values;
 }
-
-/// Returns the offsets of `counts`, one more than there are counts: offsets[r] = sum of counts[0 .. r).
-std::vector<std::int64_t> exclusive_scan(std::span<const std::int64_t> counts);
 
 /// Gathers on every rank any number of values from each rank; the numbers may differ.
 template <class T>

@@ -36,6 +36,12 @@ std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::int64_t f
 
 }  // namespace
 
+std::vector<std::int64_t> exclusive_scan(std::span<const std::int64_t> counts) {
+  std::vector<std::int64_t> offsets(counts.size() + 1, 0);
+  for (std::size_t i = 0; i < counts.size(); ++i) offsets[i + 1] = offsets[i] + counts[i];
+  return offsets;
+}
+
 Route::Route(std::vector<std::int64_t> send_counts, std::vector<std::int64_t> receive_counts, std::int64_t bound)
     : send_counts_(std::move(send_counts)), receive_counts_(std::move(receive_counts)), bound_(bound), id_(new_id()) {
   check_counts(send_counts_, "send");

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "comm/communicator.hpp"
 
 namespace shardmark::comm {
+
+/// Returns the offsets of `counts`, one more than there are counts: offsets[r] = sum of counts[0 .. r).
+std::vector<std::int64_t> exclusive_scan(std::span<const std::int64_t> counts);
 
 /// A Route says how many elements (ids, rows) this rank sends to and receives from each rank of a communicator, itself
 /// included. Buffers hold the elements for or from rank 0 first, then rank 1 and so on without gaps. Gradients take

@@ -8,7 +8,6 @@
 namespace shardmark::comm {
 namespace {
 
-thread_local Waiting waiting_of_thread = Waiting::poll;
 constexpr auto nap = std::chrono::microseconds(50);
 
 std::atomic<bool> held = false;
@@ -42,9 +41,6 @@ class Look {
 };
 
 }  // namespace
-
-void set_waiting(Waiting waiting) { waiting_of_thread = waiting; }
-Waiting waiting() { return waiting_of_thread; }
 
 bool hold_waiting_threads() {
   held = true;

@@ -14,9 +14,11 @@ namespace shardmark::comm {
 /// are written polls.
 enum class Waiting { poll, sleep, messages };
 
+inline constinit thread_local Waiting waiting_of_thread = Waiting::poll;
+
 /// Sets how the calling thread waits; it is poll until set.
-void set_waiting(Waiting waiting);
-Waiting waiting();
+inline void set_waiting(Waiting waiting) { waiting_of_thread = waiting; }
+inline Waiting waiting() { return waiting_of_thread; }
 
 /// Stops waiting threads; it must be called before MPI ends. Threads that sleep while they wait, for what other ranks
 /// will never send, stay where they are from now on and call MPI no more. A job that ends by an error may leave threads

@@ -7,12 +7,6 @@
 
 namespace shardmark::workloads {
 
-SampleRange samples_of(std::int64_t global_batch, int ranks, int rank) {
-  const std::int64_t share = global_batch / ranks;
-  const std::int64_t longer = global_batch % ranks;
-  return {rank * share + std::min<std::int64_t>(rank, longer), share + (rank < longer ? 1 : 0)};
-}
-
 namespace {
 
 /// Writes the gradients of one feature, [bags, dim].

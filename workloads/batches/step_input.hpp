@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "comm/communicator.hpp"
 #include "datasets/sample_source.hpp"
 #include "kernels/route/bucketize.hpp"
@@ -15,7 +18,10 @@ struct SampleRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
-SampleRange samples_of(std::int64_t global_batch, int ranks, int rank);
+inline SampleRange samples_of(std::int64_t global_batch, int ranks, int rank) {
+  const std::int64_t share = global_batch / ranks, longer = global_batch % ranks;
+  return {rank * share + std::min<std::int64_t>(rank, longer), share + (rank < longer ? 1 : 0)};
+}
 
 /// Holds one global batch as a rank sees it, ready for a step: its own samples' ids, and the gradients that the dense
 /// model would return for them. Its bags are those of reference::for_each_bag: a feature without pooling has a bag per
