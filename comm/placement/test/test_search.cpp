@@ -208,7 +208,7 @@ TEST(Search, keeps_to_what_a_format_can_express) {
   const std::array settings{"format=torchrec-plan", "format=hugectr-matrix", "format=hugectr-v3.8",
                             "format=torchrec-plan:options=row_wise_in_order",
                             "format=torchrec-plan:options=table_row_wise_in_order"};
-  for (unsigned seed = 0; seed < 6; ++seed) {
+  for (unsigned seed = 0; seed < 12; ++seed) {
     std::mt19937_64 random(seed);
     SearchWorkload workload = SearchWorkload::random(random, 6, 1.05);
     for (std::int64_t t = 0; t < std::ssize(workload.tables); ++t)  // HugeCTR has no tables that nobody reads
