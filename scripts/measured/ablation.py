@@ -7,7 +7,7 @@ import statistics
 import subprocess
 
 from measured.campaigns import CAMPAIGNS, PUBLISHED
-from measured.files import BadInput, machine_beside, median_ms, parse
+from measured.files import BadInput, machines_beside, median_ms, parse
 from measured.predictions import published_error, published_records
 
 LEAST_EARNED = 0.5  # points of MAPE, below which in all columns, one of them of cases measured here, a term is not worth having
@@ -63,19 +63,20 @@ def settings(record):
 
 
 class Measured:
-    """A campaign of predictions beside the machine that predicted them."""
+    """A campaign of predictions beside the machines that predicted them."""
     def __init__(self, program, file):
-        self.program, self.machine = program, machine_beside(file)
-        self.jobs = {}  # {(workload, ranks, settings): {plan: record}}
+        self.program, machines = program, machines_beside(file)
+        self.jobs = {}  # {(machine, workload, ranks, settings): {plan: record}}
         for record in parse(file)[1]:
-            if record["plan"] not in TAKES_LONG and record.get("predicted_ms") is not None:
-                self.jobs.setdefault((record["workload"], record["ranks"], settings(record)), {})[record["plan"]] = record
+            machine = machines.get(record.get("part"), machines.get(""))
+            if machine and record["plan"] not in TAKES_LONG and record.get("predicted_ms") is not None:
+                self.jobs.setdefault((machine, record["workload"], record["ranks"], settings(record)), {})[record["plan"]] = record
 
     def error(self, without):
         """The MAPE of its cases, in percent."""
         errors = []
-        for (workload, ranks, words), cases in self.jobs.items():
-            page = run(self.program, "predict", workload, *words, "--plan", ",".join(cases), "--ranks", ranks, "--machine", self.machine,
+        for (machine, workload, ranks, words), cases in self.jobs.items():
+            page = run(self.program, "predict", workload, *words, "--plan", ",".join(cases), "--ranks", ranks, "--machine", machine,
                        "--format", "json", *without)
             errors += [abs(case["step_ms"] / median_ms(cases[case["plan"]]) - 1) for case in json.loads(page)["cases"] if "step_ms" in case]
         return 100 * statistics.mean(errors)
@@ -86,8 +87,8 @@ def table(program, folder):
     sources = {"known half": lambda without: known_half_error(program, without), "holdout": lambda without: holdout_error(program, without)}
     for campaign in CAMPAIGNS:
         file = folder / f"{campaign.name}{campaign.suffix}"
-        if campaign.kind in ("predictions", "options") and file.exists() and machine_beside(file).exists():
-            sources[campaign.name] = Measured(program, file).error
+        if campaign.kind in ("predictions", "options") and file.exists() and (measured := Measured(program, file)).jobs:
+            sources[campaign.name] = measured.error
     whole = {name: error(()) for name, error in sources.items()}
     rows = [("with all", *(f"{error:.1f} %" for error in whole.values()), "")]
     for name in names(program):

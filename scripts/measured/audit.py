@@ -5,13 +5,13 @@ import json
 import re
 import subprocess
 
-from measured.files import BadInput, asked, machine_beside
+from measured.files import BadInput, asked, machines_beside
 
 
 def topology_of(results, program):
-    """TorchRec's, of the machine file that the campaign was predicted by; None where it was not kept."""
-    machine = machine_beside(results.path)
-    if not machine.exists():
+    """TorchRec's, of the machine file that the campaign, or its first part, was predicted by; None where none was kept."""
+    machine = next(iter(machines_beside(results.path).values()), None)
+    if machine is None:
         return None
     done = subprocess.run([program.resolve(), "machine", "convert", machine, "--to", "torchrec", "--ranks", str(results.records[0]["ranks"])],
                           text=True, capture_output=True, check=False)

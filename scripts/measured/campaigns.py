@@ -37,6 +37,7 @@ class Campaign:
     parts: tuple = ()  # in place of the command
     group: str = ""  # another name, of several campaigns
     first: tuple = ()  # a command before: it writes the file MACHINE, which the others read
+    anew: bool = False  # the same before each part: what a machine can do changes within the campaign
     asked: bool = False  # measured only where it is named: it takes long
 
 
@@ -162,7 +163,8 @@ CAMPAIGNS = (
              "the same with rows of 512 bytes", "plan"),
     Campaign("predictions", "Predictions beside measurements",
              "Which plan does the calibrated model like best, how far off is it, and is `search` better than every rule?",
-             "predictions", (), (), 27, "you know no plan yet, or tables of many kinds, ranks on one machine", parts=PREDICTED, first=CALIBRATE, asked=True),
+             "predictions", (), (), 35, "you know no plan yet, or tables of many kinds, ranks on one machine", parts=PREDICTED, first=CALIBRATE,
+             anew=True, asked=True),
     Campaign("option-predictions", "Predictions of other options",
              "How far off are predictions of what those plans leave out: small batches, wires, groups, keys, tensor trains?", "options",
              (), (), 15, parts=OTHER_OPTIONS, first=CALIBRATE, asked=True),
@@ -259,8 +261,9 @@ CAMPAIGNS = (
 
 
 def commands_of(campaign):
-    """[(part, words, words that try the machinery out)]; one without a name where the campaign has no parts."""
-    return [(part.name, part.command, part.quick) for part in campaign.parts] or [("", campaign.command, campaign.quick)]
+    """[(part, the command before it, its words, words that try the machinery out)]; one without a name where the campaign has no parts."""
+    commands = [(part.name, part.command, part.quick) for part in campaign.parts] or [("", campaign.command, campaign.quick)]
+    return [(part, campaign.first if campaign.anew or number == 0 else (), *words) for number, (part, *words) in enumerate(commands)]
 
 
 def campaign_of(name):

@@ -137,21 +137,33 @@ def put(text, target):
     partial.rename(target)
 
 
-def machine_beside(results):
-    """Where the machine is that a file of results was predicted by."""
-    return results.with_name(f"{results.stem}-{MACHINE}")
+def machine_beside(results, part=""):
+    """Where the machine is that a file of results, or one part of it, was predicted by."""
+    return results.with_name("-".join(filter(None, (results.stem, part, MACHINE))))
 
 
-def store_machine(measured, results):
-    """Puts the file of a machine beside the results that it predicted, for `predict --machine`; without the steps that its terms
-    were fitted to, most of the file."""
+def machines_beside(results):
+    """{part: the file of the machine that it was predicted by}, of those that were kept; "" is the part of a campaign that was calibrated once."""
+    return {path.name[len(results.stem) + 1:-len(MACHINE)].rstrip("-"): path for path in sorted(results.parent.glob(f"{results.stem}-*{MACHINE}"))}
+
+
+def kept_machine(measured):
+    """The file of a machine without the steps that its terms were fitted to, most of it, and without what names a host."""
     try:
         machine = json.loads(measured.read_text(encoding="utf-8"))
         fit = {key: value for key, value in machine["calibration"].items() if key != "cases"}
-        text = json.dumps({**machine, "calibration": fit, "environment": without_places(machine["environment"], "shardmark")}) + "\n"
+        return json.dumps({**machine, "calibration": fit, "environment": without_places(machine["environment"], "shardmark")}) + "\n"
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise BadInput(f"{measured}: not the file of a machine ({error!r}); calibrate again") from error
-    put(text, machine_beside(results))
+
+
+def store_machines(measured, results):
+    """Puts the files of machines, {part: file}, beside the results that they predicted, for `predict --machine`, in place of older ones."""
+    texts = {machine_beside(results, part): kept_machine(file) for part, file in measured.items()}
+    for old in machines_beside(results).values():
+        old.unlink()
+    for path, text in texts.items():
+        put(text, path)
 
 
 def store(measured, target, campaign, command, note):

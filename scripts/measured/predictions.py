@@ -2,11 +2,12 @@
 """What the campaigns of predictions say: predicted beside measured, `search` beside the other planners, the hold-out.
 
 The program computes the three figures (results/prediction_quality.hpp): MAPE, Spearman's rank correlation, regret."""
+import json
 import re
 import statistics
 from dataclasses import dataclass
 
-from measured.files import BadInput, median_ms
+from measured.files import BadInput, machines_beside, median_ms
 from measured.text import figure, interval, markdown_table, ratio_text
 
 SEARCH = "search"
@@ -55,7 +56,13 @@ def beside(results, search, other):
     return f"{ratio_text(results.faster_by(search, other))} (`{plan_of(other)}`)" if search and other else "-"
 
 
-def workload_row(results, name, cases):
+def memory_speeds(results):
+    """{workload: (bytes/s of rows read at random, of rows changed)} of the machines that were calibrated before each."""
+    machines = {part: json.loads(path.read_text(encoding="utf-8")) for part, path in machines_beside(results.path).items() if part}
+    return {part: tuple(machine["bytes_per_second"][name] for name in ("gather", "update")) for part, machine in machines.items()}
+
+
+def workload_row(results, name, cases, speeds):
     told = ["-"] * 4
     if quality := results.predictions.get(name):
         correlation = quality["rank_correlation"]
@@ -63,7 +70,7 @@ def workload_row(results, name, cases):
                 f"`{plan_of(results.records[quality['liked']])}`"]
     search, other, seed = beside_search(cases)
     return [name, len(cases), f"`{plan_of(cases[0])}` {figure(median_ms(cases[0]))}", *told, beside(results, search, other),
-            beside(results, search, seed)]
+            beside(results, search, seed), " / ".join(figure(speed / 1e9) for speed in speeds) or "-"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,9 @@ def summary(results):
         lines.append((f"`{SEARCH}` behind the best other planner, at worst", signed(found.behind)))
         lines.append((f"`{SEARCH}` ahead of the best seed rule, mean and at most",
                       f"{signed(statistics.mean(found.ahead))}, {signed(max(found.ahead))}"))
+    if speeds := memory_speeds(results):
+        spread = max(max(each) / min(each) for each in zip(*speeds.values()))
+        lines.append(("drift of the machine: fastest over slowest memory of its calibrations, one before each workload", f"{spread:.2f}"))
     return lines
 
 
@@ -159,16 +169,18 @@ def phases_table(record):
 
 
 def predictions_table(results):
-    found = workloads(results)
+    found, speeds = workloads(results), memory_speeds(results)
     wanted = [part.name for part in results.campaign.parts]
     missing = [name for name in wanted if name not in {record.get("part") for cases in found.values() for record in cases}]
     text = markdown_table(["over all workloads", ""], [list(line) for line in summary(results)])
     text += "\n\n" + markdown_table(
         ["workload", "plans", "fastest, ms", "MAPE", "Spearman", "regret", "liked best", f"best other / `{SEARCH}`",
-         f"best seed rule / `{SEARCH}`"], [workload_row(results, name, cases) for name, cases in found.items()])
+         f"best seed rule / `{SEARCH}`", "rows read / changed, GB/s"],
+        [workload_row(results, name, cases, speeds.get(name, ())) for name, cases in found.items()])
     text += ("\n\nRegret: time of the plan that the predictions liked best / the least - 1. For Spearman and regret, cases of one and the "
              "same plan count as one, with the median of their times. Seed rules: " +
-             ", ".join(f"`{name}`" for name in SEEDS) + ". Least: what the measured speed of memory and links allows for the same bytes.")
+             ", ".join(f"`{name}`" for name in SEEDS) + ". Least: what the measured speed of memory and links allows for the same bytes." +
+             (" Rows read and changed at random: in the calibration right before the workload." if speeds else ""))
     told = {part.name: part.when for part in results.campaign.parts}
     for name, cases in found.items():
         phases = phases_table(cases[0])

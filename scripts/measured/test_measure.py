@@ -15,7 +15,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 SCRIPTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(SCRIPTS))
-from measured import samples  # noqa: E402
+from measured import files, samples  # noqa: E402
 from measured.campaigns import CAMPAIGNS, campaign_of  # noqa: E402
 
 PROGRAM = f"""#!{sys.executable}
@@ -116,6 +116,17 @@ class Measure(unittest.TestCase):
         self.assertNotIn("secret", json.dumps(machine))
         self.assertNotIn("cases", machine["calibration"])
 
+    def test_a_machine_that_drifts_is_calibrated_before_each_part(self):
+        (self.folder / "box" / "predictions-machine.json").write_text("of a campaign that was calibrated once")
+        self.measure("predictions", "--quick", "--launcher", "env", code=1)  # without hugectr-dlrm
+        first, *records = map(json.loads, (self.folder / "box" / "predictions.jsonl").read_text().splitlines())
+        command = first["campaign"]["command"].splitlines()
+        self.assertEqual(len(command), 12)
+        self.assertTrue(all(line.split()[4] == ("compare" if number % 2 else "calibrate") for number, line in enumerate(command)), command)
+        machines = {part: path.name for part, path in files.machines_beside(self.folder / "box" / "predictions.jsonl").items()}
+        self.assertEqual(machines, {record["part"]: f"predictions-{record['part']}-machine.json" for record in records})
+        self.assertEqual(len(machines), 5)
+
     def test_checkpoints_lie_beside_the_raw_files_and_go_with_the_campaign(self):
         (self.folder / "raw" / "saved-stop").mkdir()  # of one that was interrupted
         self.measure("dynamic", "--quick", "--launcher", "env", code=1)  # the program fails on 3 ranks
@@ -132,10 +143,12 @@ class Measure(unittest.TestCase):
 
     def test_each_term_is_dropped_in_turn(self):
         case = {**samples.case("row_wise", 2, 1, 3, "pairwise", options={"scale": 4, "batch": 512, "exact": False}), "predicted_ms": 2.0,
-                "changed": ["scale", "exact"]}
+                "changed": ["scale", "exact"], "part": "criteo-kaggle"}
         samples.write(self.folder / "box" / "predictions.jsonl", [samples.environment(), case, {**case, "plan": "search"}])
-        for machine in ("", "predictions-machine.json"):
+        for machine in ("", "predictions-machine.json", "predictions-criteo-kaggle-machine.json"):
             if machine:
+                for old in (self.folder / "box").glob("*-machine.json"):
+                    old.unlink()
                 (self.folder / "box" / machine).write_text("{}")
             done = subprocess.run([SCRIPTS / "measure", "--ablate", "--build", self.folder, "--out", self.folder, "--machine", "box"],
                                   capture_output=True, text=True, timeout=60, check=False)

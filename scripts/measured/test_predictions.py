@@ -79,9 +79,21 @@ class Predictions(unittest.TestCase):
     def test_each_workload_has_its_quality_and_search_beside_the_others(self):
         table = predictions.predictions_table(self.results).splitlines()
         self.assertIn("| criteo-kaggle | 4 | `search` 10.00 | 10.0 % | 0.80 | 20.0 % | `lookup_greedy:a=1` | 1.20 [1.18, 1.22] "
-                      "(`lookup_greedy:a=1`) | 2.00 [1.96, 2.04] (`row_wise`) |", table)
+                      "(`lookup_greedy:a=1`) | 2.00 [1.96, 2.04] (`row_wise`) | - |", table)
         self.assertIn("| synthetic-tiny | 2 | `table_wise` 10.00 | 1.0 % | 1.00 | 0.0 % | `table_wise` | 0.97 [0.95, 0.99] "
-                      "(`table_wise`) | 0.97 [0.95, 0.99] (`table_wise`) |", table)
+                      "(`table_wise`) | 0.97 [0.95, 0.99] (`table_wise`) | - |", table)
+
+    def test_calibrations_before_each_workload_tell_how_the_machine_drifts(self):
+        self.assertFalse(any("drift" in what for what, _ in predictions.summary(self.results)))
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "predictions.jsonl"
+            samples.write(file, samples.PREDICTIONS)
+            for part, gather in (("criteo-kaggle", 10e9), ("synthetic-tiny", 12.5e9)):
+                files.machine_beside(file, part).write_text(json.dumps({"bytes_per_second": {"stream": 1e9, "gather": gather, "update": 20e9}}))
+            text = predictions.predictions_table(read(campaign_of("predictions"), file, samples.program()))
+        self.assertIn("| drift of the machine: fastest over slowest memory of its calibrations, one before each workload | 1.25 |", text)
+        self.assertRegex(text, r"(?m)^\| criteo-kaggle \| .* \| 10\.00 / 20\.00 \|$")
+        self.assertRegex(text, r"(?m)^\| synthetic-tiny \| .* \| 12\.50 / 20\.00 \|$")
 
     def test_all_workloads_are_summed_up(self):
         rows = dict(predictions.summary(self.results))
