@@ -67,8 +67,8 @@ void print_terms() {
   fmt::print("Parts of the model that predict --without takes too, with their terms where these say nothing alone:\n");
   for (const placement::ModelPart& part : placement::model_parts) {
     fmt::print("  {:<26} {}\n", part.name, part.description);
-    for (const placement::TermChoice& term : placement::terms)
-      if (term.part == part.name) fmt::print("    {}\n", term.name);
+    for (const placement::Term term : part.terms)
+      fmt::print("    {}\n", placement::terms[static_cast<std::size_t>(term)].name);
   }
 }
 

@@ -36,8 +36,7 @@ std::vector<std::string_view> droppable() {
 MachineModel without(MachineModel machine, const std::string& name) {
   for (const ModelPart& part : model_parts)
     if (part.name == name) {
-      for (std::size_t t = 0; t < terms.size(); ++t)
-        if (terms[t].part == name) machine.seconds[t] = 0.0;
+      for (const Term term : part.terms) at(machine.seconds, term) = 0.0;
       if (part.drop != nullptr) part.drop(machine);
       return machine;
     }

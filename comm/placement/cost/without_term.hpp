@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,13 +10,20 @@
 
 namespace shardmark::placement {
 
-/// Names a part of the model that is no single term (terms.hpp): the terms that name it (TermChoice::part), and what
-/// `drop` takes out of a machine.
+/// Names a part of the model that is no single term: terms of which one alone says nothing, and what `drop` takes out
+/// of a machine.
 struct ModelPart {
   std::string_view name;
   std::string_view description;
   void (*drop)(MachineModel&) = nullptr;
+  std::span<const Term> terms = {};
 };
+
+inline constexpr std::array launch_terms{Term::route_step, Term::lookup_step, Term::output_step, Term::gradient_step,
+                                         Term::update_step};
+inline constexpr std::array key_terms{Term::route_key, Term::sorted_key, Term::key_id,
+                                      Term::key,       Term::key_line,   Term::new_key};
+inline constexpr std::array codec_terms{Term::coded_value, Term::coded_gradient};
 
 void drop_calls(MachineModel& machine);
 void drop_rounds(MachineModel& machine);
@@ -33,9 +40,10 @@ void drop_narrow_gradients(MachineModel& machine);
 inline constexpr std::array model_parts{
     ModelPart{"calls", "seconds of a call of an exchange or all-reduce", drop_calls},
     ModelPart{"rounds", "latency that the messages of a round share", drop_rounds},
-    ModelPart{"launches", "what starts phases and dense layers, however few samples there are", drop_dense_start},
-    ModelPart{"keys", "what keys take whose rows come and go, in all"},
-    ModelPart{"codecs", "what narrow wire types take, in all"},
+    ModelPart{"launches", "what starts phases and dense layers, however few samples there are", drop_dense_start,
+              launch_terms},
+    ModelPart{"keys", "what keys take whose rows come and go, in all", nullptr, key_terms},
+    ModelPart{"codecs", "what narrow wire types take, in all", nullptr, codec_terms},
     ModelPart{"overlaps", "what the software does at the same time", drop_overlaps},
     ModelPart{"row_shares", "the curve of random rows by their size: all run at full speed", drop_row_shares},
     ModelPart{"switch", "links that ranks of a node share", drop_switch},
@@ -45,9 +53,6 @@ inline constexpr std::array model_parts{
     ModelPart{"trees", "all-reduces by trees between nodes", drop_trees},
     ModelPart{"narrow_gradients", "gradients that are summed in fewer than 4 bytes", drop_narrow_gradients},
 };
-static_assert(std::ranges::all_of(terms, [](const TermChoice& term) {
-  return term.part.empty() || std::ranges::count(model_parts, term.part, &ModelPart::name) == 1;
-}));
 
 /// Returns the names of all that without() takes out: terms and parts.
 std::vector<std::string_view> droppable();
