@@ -93,12 +93,21 @@ void copy_array(const Exec& exec, const To& to, const From& from) {
   Kokkos::deep_copy(exec, bytes_of(to), bytes_of(from));
 }
 
+/// Returns the values as an array, which they must outlive.
+template <class T>
+auto host_array(const std::vector<T>& values) {
+  return Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
+}
+template <class T>
+auto host_array(std::vector<T>& values) {
+  return Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
+}
+
 /// Copies the values to the memory of Exec.
 template <class Exec, class T>
 Array<Exec, T> array_of(const Exec& exec, const std::vector<T>& values, const std::string& label) {
-  const Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(values.data(), values.size());
   const Array<Exec, T> array = allocate<Exec, T>(label, std::ssize(values));
-  copy_array(exec, array, host);
+  copy_array(exec, array, host_array(values));
   exec.fence("shardmark::array_of: `values` may go away");
   return array;
 }
@@ -126,8 +135,7 @@ class Scratch {
   /// Returns the first values.size() elements, with these values, which may go away; valid until the next call.
   ConstArray<Exec, T> holding(const Exec& exec, const std::vector<T>& values) {
     const Array<Exec, T> array = first(std::ssize(values));
-    copy_array(exec, array,
-               Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
+    copy_array(exec, array, host_array(values));
     exec.fence("shardmark::Scratch: `values` may go away");
     return array;
   }

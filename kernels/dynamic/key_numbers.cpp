@@ -239,9 +239,7 @@ void KeyNumbers<Exec>::find_in_shards(const Exec& exec, ConstArray<Exec, ShardBl
         begin_of(s) = s == shard_count || k == count ? distinct : numbers(k);
       });
   begins.resize(static_cast<std::size_t>(shard_count) + 1);
-  Kokkos::deep_copy(
-      exec, Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(begins.data(), begins.size()),
-      begin_of);
+  copy_array(exec, host_array(begins), begin_of);
   exec.fence("shardmark: the host reads how many distinct keys each shard has");
 }
 

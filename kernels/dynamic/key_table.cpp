@@ -113,10 +113,7 @@ template <class Exec>
 const std::vector<std::uint32_t>& KeyTable<Exec>::count_in_buckets(const Exec& exec, const Groups& groups) {
   const auto counts = counts_.first(key_buckets);
   count_groups(exec, groups, counts);
-  Kokkos::deep_copy(exec,
-                    Kokkos::View<std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(host_counts_.data(),
-                                                                                             host_counts_.size()),
-                    counts);
+  copy_array(exec, host_array(host_counts_), counts);
   exec.fence("shardmark: how many keys each bucket gets or loses");
   return host_counts_;
 }

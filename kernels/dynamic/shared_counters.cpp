@@ -163,10 +163,7 @@ void SharedCounters<Exec>::count(const Exec& exec, std::int64_t step, const Uniq
   const auto places = places_.first(absent.positions());
   const auto wanted = wanted_.first(key_buckets);
   place_absent_keys(exec, arrays_, absent, keys, places, wanted);
-  Kokkos::deep_copy(exec,
-                    Kokkos::View<std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(host_wanted_.data(),
-                                                                                             host_wanted_.size()),
-                    wanted);
+  copy_array(exec, host_array(host_wanted_), wanted);
   exec.fence("shardmark: which buckets begin a layer of counters");
   std::vector<BegunLayer> begun;
   for (std::int64_t bucket = 0; bucket < key_buckets; ++bucket)

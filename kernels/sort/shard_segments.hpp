@@ -33,8 +33,7 @@ class ShardSegments {
   const std::vector<std::int64_t>& operator()(const UniqueRows<Exec>& unique) {
     const Exec exec;
     find_shards(exec, unique, first_keys_, begins_);
-    const Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(host_.data(), host_.size());
-    copy_array(exec, host, begins_);
+    copy_array(exec, host_array(host_), begins_);
     exec.fence("shardmark: the host reads how many distinct rows each shard has");
     return host_;
   }

@@ -210,9 +210,7 @@ PrefixTree<Exec> prefix_tree(const Exec& exec, const UniqueRows<Exec>& rows, con
   const Array<Exec, std::int64_t> found = workspace.bounds.first(3 * bounds);
   find_bounds(exec, nodes, tts.slices, tail, found);
   std::vector<std::int64_t> on_host(static_cast<std::size_t>(3 * bounds));
-  Kokkos::deep_copy(
-      exec, Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(on_host.data(), on_host.size()),
-      found);
+  copy_array(exec, host_array(on_host), found);
   exec.fence("shardmark: the host reads how many nodes and runs there are");
   tree.block_runs.assign(on_host.begin(), on_host.begin() + bounds);
   tree.block_nodes.assign(on_host.begin() + bounds, on_host.begin() + 2 * bounds);

@@ -81,9 +81,7 @@ std::vector<T> converted(const std::vector<std::int64_t>& values) {
 template <class View>
 auto host(const View& view) {
   std::vector<typename View::non_const_value_type> values(view.extent(0));
-  const Kokkos::View<typename View::non_const_value_type*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> target(
-      values.data(), values.size());
-  Kokkos::deep_copy(target, view);
+  Kokkos::deep_copy(host_array(values), view);
   return values;
 }
 

@@ -74,8 +74,7 @@ std::vector<float> by_one_thread(const Product<T>& product) {
 template <class T>
 Array<Space, T> copy_of(const std::vector<T>& values) {
   const Array<Space, T> array("copy", values.size());
-  Kokkos::deep_copy(array,
-                    Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
+  Kokkos::deep_copy(array, host_array(values));
   return array;
 }
 

@@ -102,9 +102,7 @@ kernels::BagWarnings check(Batch& batch, kernels::BoundsCheck mode, const std::v
   const auto warnings = kernels::check_bags<Execution, std::int64_t>(
       exec, mode, bags, indices, kernels::array_of(exec, keys, "shardmark::checked_keys"), first_sample);
   if (warnings.ids > 0) {
-    const Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(batch.indices.data(),
-                                                                                       batch.indices.size());
-    kernels::copy_array(exec, host, indices);
+    kernels::copy_array(exec, kernels::host_array(batch.indices), indices);
     exec.fence("shardmark: the mended ids are used");
   }
   return warnings;

@@ -45,8 +45,7 @@ std::vector<T> read_places(const T* from, std::int64_t width, const ConstDeviceA
     const auto gathered =
         kernels::allocate<Execution, T>("shardmark::gathered_records", static_cast<std::int64_t>(records.size()));
     gather_records(from, width, places, gathered.data());
-    Kokkos::deep_copy(Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(records.data(), records.size()),
-                      gathered);
+    Kokkos::deep_copy(kernels::host_array(records), gathered);
   }
   return records;
 }

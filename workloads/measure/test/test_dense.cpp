@@ -130,8 +130,7 @@ class SpoiledModel : public DenseModel {
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), right);
     std::vector<float> values(host.data(), host.data() + host.extent(0));
     for (float& value : values) value *= 1.05F;
-    Kokkos::deep_copy(spoiled,
-                      Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
+    Kokkos::deep_copy(spoiled, kernels::host_array(values));
     return spoiled;
   }
   void reset() override { model_->reset(); }

@@ -126,9 +126,7 @@ void TtCores::fill(const RowValues& initial) {
       Mirror{tt, t, true}.turn(core);
       const std::vector<std::byte> bytes = stored(tt.what.value_type, core);
       const std::int64_t begin = tt.values[place];
-      Kokkos::deep_copy(
-          part(values_, begin, begin + std::ssize(bytes)),
-          Kokkos::View<const std::byte*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(bytes.data(), bytes.size()));
+      Kokkos::deep_copy(part(values_, begin, begin + std::ssize(bytes)), kernels::host_array(bytes));
       kernels::fill_state(exec, tt.what.optimizer, tt.contracted.p[place], tt.contracted.slice_elements(place),
                           state(tt, place));
     }

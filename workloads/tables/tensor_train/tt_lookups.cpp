@@ -88,10 +88,7 @@ void TtLookup::count_ids(const BagIds& bags) {
   const auto before = before_.first(std::ssize(tt_bags_.host) + 1);
   kernels::count_tt_ids<Execution>(exec, tt_bags_.made(), bags.offsets, before);
   ids_before_.resize(before.extent(0));
-  Kokkos::deep_copy(
-      exec,
-      Kokkos::View<std::int64_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(ids_before_.data(), ids_before_.size()),
-      before);
+  kernels::copy_array(exec, kernels::host_array(ids_before_), before);
   exec.fence("shardmark: the host reads how many ids name rows of tensor trains");
 }
 
