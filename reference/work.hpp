@@ -122,6 +122,12 @@ constexpr int radix_passes(std::int64_t key_bound) {
   return (std::max(1, bits_below(key_bound)) + largest_digit_bits - 1) / largest_digit_bits;
 }
 
+/// Returns the number of bits of a digit of that sort: all are equally wide.
+constexpr int radix_digit_bits(std::int64_t key_bound) {
+  const int passes = radix_passes(key_bound);
+  return (std::max(1, bits_below(key_bound)) + passes - 1) / passes;
+}
+
 /// Returns the number of elements that the sums of a shard take, rows * dim, if its rows are so few, and its bags so
 /// many, that its gradients are added to sums that stay in the second-level cache together with as many elements of
 /// pieces; else 0.
@@ -200,7 +206,7 @@ using reference::LookupCounts, reference::UpdateCounts, reference::Work, referen
     reference::bucketize_work, reference::check_bags_work, reference::copy_to_partials_work,
     reference::decode_wire_work, reference::encode_wire_work, reference::expand_positions_work, reference::few_row_sums,
     reference::find_keys_work, reference::fused_update_work, reference::max_gradients_work,
-    reference::pack_row_gradients_work, reference::pooled_lookup_work, reference::radix_passes,
-    reference::reduce_to_dense_work, reference::row_sums_work, reference::sum_partials_work,
+    reference::pack_row_gradients_work, reference::pooled_lookup_work, reference::radix_digit_bits,
+    reference::radix_passes, reference::reduce_to_dense_work, reference::row_sums_work, reference::sum_partials_work,
     reference::unique_rows_work, reference::weight_gradients_work;
 }  // namespace shardmark

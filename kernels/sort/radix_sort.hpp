@@ -28,7 +28,7 @@ struct RadixPlan {
                        " rows of one rank need more than 64 bits per id or 32 to count them; use a smaller batch or "
                        "more ranks");
     passes = radix_passes(key_bound);
-    digit_bits = (key_bits + passes - 1) / passes;
+    digit_bits = radix_digit_bits(key_bound);
   }
 };
 

@@ -49,7 +49,7 @@ class SingleRows {
 
   /// The home's part: it sorts its ids, puts the rows that come together, pools them, and adds up their gradients.
   void ask() {
-    sums_.route_keys(home_, shard_, looked_);
+    sums_.route_keys(home_, shard_, looked_, 1);
     TableSums::add(home_, Term::sorted_id, looked_.own.ids);
     home_.sorted_keys += static_cast<double>(shard_.rows.count());
     sums_.add_outputs(home_, 2 * asked_ * w_);

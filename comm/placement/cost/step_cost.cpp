@@ -45,8 +45,15 @@ RankWork& RankWork::operator-=(const RankWork& other) {
   return *this;
 }
 
+double sort_digits(const StepContext& step, double sorted_keys) {
+  const auto keys = static_cast<std::int64_t>(sorted_keys);
+  if (keys == 0) return 0.0;
+  return static_cast<double>(step.groups * (std::int64_t{radix_passes(keys)} << radix_digit_bits(keys)));
+}
+
 TermCounts finished_counts(const StepContext& step, const RankWork& work) {
   TermCounts counts = work.counts;
+  at(counts, Term::sort_digit) = sort_digits(step, work.sorted_keys);
   at(counts, Term::sorted_id) *= radix_passes(static_cast<std::int64_t>(work.sorted_keys));
   for (const Term term :
        {Term::route_step, Term::lookup_step, Term::output_step, Term::gradient_step, Term::update_step})

@@ -111,6 +111,10 @@ struct StepWork {
 /// Returns the work of a plan. step: settled.
 StepWork step_work(const StepContext& step, const MachineModel& machine, const Plan& plan);
 
+/// Returns the values of digits of all passes of the sort of ids whose rows travel one by one, whose keys tell so many
+/// rows apart: histograms that it makes however few ids there are. 0 without keys.
+double sort_digits(const StepContext& step, double sorted_keys);
+
 /// Returns all that a rank does, by term, once all its tables are added up: it multiplies sorts by the passes for their
 /// keys, and adds the terms that a step has once.
 TermCounts finished_counts(const StepContext& step, const RankWork& work);

@@ -161,7 +161,7 @@ class StripWork {
     const double own = own_sums(s);
     if (shards_.size() > 1 && sums_.placement.hot_rows == 0 && !storage_of(sums_.table).comes_and_goes)
       TableSums::add(home(), Term::route_split_id, looked.own.ids);
-    sums_.route_keys(home(), *shards_[s], looked);
+    sums_.route_keys(home(), *shards_[s], looked, 2);  // counted, then put where they go
     TableSums::add(home(), Term::route_cell, looked.own.bags);
     TableSums::add(to, Term::route_cell, looked.all.bags);
     TableSums::add(to, Term::owned_id, looked.all.ids);

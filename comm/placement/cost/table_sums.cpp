@@ -101,8 +101,9 @@ void TableSums::add_positions(RankWork& to, double positions, std::int64_t rows)
   if (!sorts_for_lookup()) add(to, Term::update_sorted_id, positions * radix_passes(rows));
 }
 
-void TableSums::route_keys(RankWork& home, const Shard& shard, const LookedUp& looked) const {
-  if (storage_of(table).comes_and_goes && shard.rows.count() < table.rows) add(home, Term::route_key, looked.own.ids);
+void TableSums::route_keys(RankWork& home, const Shard& shard, const LookedUp& looked, int times) const {
+  if (storage_of(table).comes_and_goes && shard.rows.count() < table.rows)
+    add(home, Term::route_key, times * looked.own.ids);
 }
 
 void TableSums::find_keys(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions) const {

@@ -67,8 +67,8 @@ class TableSums {
   void add_divided_gradients(RankWork& to, double values) const { add_gradients(to, 4 * divided * values); }
   /// Adds the sort of positions by their rows, of which there are so many.
   void add_positions(RankWork& to, double positions, std::int64_t rows) const;
-  /// Adds what a home's ids take where their owners are found by the buckets of their keys.
-  void route_keys(RankWork& home, const Shard& shard, const LookedUp& looked) const;
+  /// Adds what a home's ids take where their owners are found by the buckets of their keys, each so many times.
+  void route_keys(RankWork& home, const Shard& shard, const LookedUp& looked, int times) const;
   /// Adds the finding of the rows of a shard by their keys, where they come and go: each distinct key once, whose place
   /// all `positions` of it then have.
   void find_keys(RankWork& owner, const Shard& shard, const LookedUp& looked, double positions) const;

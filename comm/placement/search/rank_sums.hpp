@@ -12,7 +12,7 @@ inline constexpr std::size_t exchange_phases = 3;  ///< exchange phases: input_d
 
 /// Holds a RankWork for one machine: what adds up on a rank, with the terms of a phase already as seconds. The sort of
 /// ids whose rows are asked for one by one (route.sorted_id) takes its seconds per pass times the passes for all its
-/// keys.
+/// keys, and what its digits take, which does not add up (StepSeconds).
 struct RankSums {
   enum Place : std::size_t {
     computing,  ///< seconds by phase, without that sort

@@ -91,6 +91,8 @@ double StepSeconds::sending_on_rail(double bytes) const {
 RankCosts StepSeconds::costs(const RankSums& sums) const {
   RankCosts costs;
   std::ranges::copy(compute_seconds(sums), costs.at.begin());
+  costs[RankCosts::computing + index_of(Phase::input_dist)] +=
+      sort_digits(step_, sums[RankSums::sorted_keys]) * at(machine_.seconds, Term::sort_digit);
   for (std::size_t w = 0; w < exchange_phases; ++w) {
     const double bytes = sums[RankSums::exchanged + w], full = sending(bytes);
     costs[RankCosts::sending + w] = full * alone_share(bytes);
