@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/route/vector_pieces.hpp"
 
+#include <type_traits>
+
 #include "kernels/instantiate.hpp"
 #include "kernels/lookup/column_blocks.hpp"
 #include "kernels/lookup/streamed_output.hpp"
@@ -40,24 +42,35 @@ struct SumPartials {
   KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, std::int64_t first, std::int64_t end,
                                               Dim dim) const {
     const bool past_caches = streams_output(home, piece.home_stride, dim, home.data() + piece.home);
-    for (std::int64_t bag = first; bag < end; ++bag)
-      for (std::int64_t c = 0; c < dim; c += simd_width)
-        store(home.data() + piece.home + bag * piece.home_stride + c, sum(piece, bag, c, dim), dim - c, past_caches);
+    for (std::int64_t bag = first; bag < end; ++bag) {
+      const auto add = [&](std::int64_t column, auto block) { sum(piece, bag, dim, column, block, past_caches); };
+      if constexpr (std::is_same_v<Dim, AnyWidth>)
+        for_blocks<4 * simd_width, simd_width>(dim, add);
+      else
+        add(0, dim);
+    }
   }
 
-  /// Returns the sum of columns c .. c + simd_width.
-  template <class Dim>
-  KOKKOS_FORCEINLINE_FUNCTION Simd sum(const VectorPiece& piece, std::int64_t bag, std::int64_t c, Dim dim) const {
-    Simd sum = 0.0F;
+  /// Sums a block of columns: each partial is found once for all of them.
+  template <class Width>
+  KOKKOS_FORCEINLINE_FUNCTION void sum(const VectorPiece& piece, std::int64_t bag, std::int64_t dim,
+                                       std::int64_t column, Width width, bool past_caches) const {
+    Simd sums[(Width::capacity + simd_width - 1) / simd_width];
+    for (Simd& lanes : sums) lanes = 0.0F;
     bool found = false;
     for (std::int64_t k = 0; k < piece.partials; ++k) {
       const std::int64_t at = partials.find(piece.first_partial + k, bag, dim);
       if (at < 0) continue;
-      const Simd partial = load_simd(packed.data() + at + c, dim - c);
-      sum = found ? sum + partial : partial;
+      const float* partial = packed.data() + at + column;
+      for (std::int64_t c = 0; c < Width::capacity; c += simd_width) {
+        const Simd lanes = load_simd(partial + c, width - c);
+        sums[c / simd_width] = found ? sums[c / simd_width] + lanes : lanes;
+      }
       found = true;
     }
-    return sum;
+    float* to = home.data() + piece.home + bag * piece.home_stride + column;
+    for (std::int64_t c = 0; c < Width::capacity; c += simd_width)
+      store(to + c, sums[c / simd_width], width - c, past_caches);
   }
 };
 
