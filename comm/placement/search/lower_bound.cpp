@@ -22,9 +22,11 @@ std::span<const RankSums> owners_of(const StripCase& of) {
   return of.parts->in_node.empty() ? of.parts->alone : of.parts->in_node;
 }
 
-/// A set of exchanges, a bit each: phase w between all ranks, inside nodes, and along rails.
+/// A set of exchanges, a bit each: phase w between all ranks, inside nodes, and along rails; and those that say how
+/// many ids of bags come, and how many rows are asked for.
 using Exchanges = unsigned;
 constexpr std::size_t exchange_kinds = 3;
+constexpr Exchanges pools = 1u << exchange_kinds * exchange_phases, asks = 2 * pools;
 
 /// Returns the exchanges in which a rank with these sums sends: they stand in the order of RankSums.
 Exchanges sent(const RankSums& sums) {
@@ -57,7 +59,8 @@ Exchanges sent(const StripCase& of) {
 
 /// Returns what an option may surely exchange: the unions of one case of each strip.
 std::set<Exchanges> sent(const OptionWork& work) {
-  std::set<Exchanges> unions{sent(work.everywhere) | sent(work.seats)};
+  std::set<Exchanges> unions{sent(work.everywhere) | sent(work.seats) | (work.totals.pools > 0 ? pools : 0u) |
+                             (work.totals.asks_rows > 0 ? asks : 0u)};
   for (const std::vector<StripCase>& cases : work.strips.cheapest_cases()) {
     std::set<Exchanges> with_strip;
     for (const StripCase& of : cases)
@@ -230,7 +233,8 @@ class Bound {
 
   LowerBound of_exchanges(Exchanges exchanges) const {
     LowerBound bound = cheapest(exchanges);
-    bound.seconds += always_;
+    bound.seconds += problem_.seconds().step(
+        {}, {}, {.pools = (exchanges & pools) != 0 ? 1 : 0, .asks_rows = (exchanges & asks) != 0 ? 1 : 0});
     for (std::size_t e = 0; e < exchange_kinds * exchange_phases; ++e)
       if (exchanges >> e & 1u)
         bound.seconds += std::array{price_.start, price_.start_in_node, price_.start_on_rail}[e / exchange_phases];

@@ -12,8 +12,8 @@ namespace shardmark::placement {
 ///   - the total: a maximum over ranks is no less than the mean, so each phase takes at least what all tables do on all
 ///     ranks, divided by the ranks. Every table takes its cheapest option, at the price of memory (a Lagrange
 ///     multiplier) at which the bound is largest: all ranks together have no more of it than they have. Besides, each
-///     exchange that the options of a plan need wherever its seats are takes its first messages and latency; the bound
-///     is the least over what plans may need;
+///     exchange that the options of a plan need wherever its seats are takes its first messages and latency, as do
+///     those that say how much comes; the bound is the least over what plans may need;
 ///   - the largest item: the table whose cheapest option, alone on the ranks, takes longest.
 /// options: those that the total takes, by kind, from which a start is made.
 struct LowerBound {

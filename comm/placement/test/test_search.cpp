@@ -181,6 +181,16 @@ TEST(Search, bound_holds_under_a_memory_limit) {
   }
 }
 
+TEST(Search, bound_knows_all_exchanges_of_whole_tables) {
+  MachineModel machine = described_cluster();
+  const MessageCost second{{{0, 1.0}, {1e9, 1.0}}};  // whatever it carries
+  machine.exchanges["mpi_alltoallv"] = {second, second};
+  std::mt19937_64 random(3);
+  const SearchReport report = found(SearchWorkload::random(random, 4, 1.05), 3, {"table_wise"}, {}, machine).report;
+  EXPECT_GT(report.seconds, 4 * 2 * 1.0);  // lengths, ids, embeddings and gradients, from each rank to two others
+  EXPECT_NEAR(report.bound, report.seconds, 1e-3 * report.seconds);
+}
+
 /// Plans of other planners, which it may begin with, split tables of storage tt, which no step can do.
 TEST(Search, finds_plans_that_a_step_can_do) {
   SearchWorkload workload = SearchWorkload::alike(3);
