@@ -39,11 +39,13 @@ struct SumPartials {
   Array<Exec, float> home;
 
   template <class Dim>
-  KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& piece, std::int64_t first, std::int64_t end,
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& of, std::int64_t first, std::int64_t end,
                                               Dim dim) const {
+    const VectorPiece piece = of;    // as far as the compiler knows, what is stored
+    const SumPartials sums = *this;  // may change either
     const bool past_caches = streams_output(home, piece.home_stride, dim, home.data() + piece.home);
     for (std::int64_t bag = first; bag < end; ++bag) {
-      const auto add = [&](std::int64_t column, auto block) { sum(piece, bag, dim, column, block, past_caches); };
+      const auto add = [&](std::int64_t column, auto block) { sums.sum(piece, bag, dim, column, block, past_caches); };
       if constexpr (std::is_same_v<Dim, AnyWidth>)
         for_blocks<4 * simd_width, simd_width>(dim, add);
       else
