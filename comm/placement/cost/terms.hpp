@@ -77,7 +77,7 @@ inline constexpr std::array terms{
     TermChoice{"route.cell", Phase::input_dist, "bag x shard that its ids may go to, at the home and at the owner", 8},
     TermChoice{"route.touched_bag", Phase::input_dist, "bag with ids in a shard that answers for no others", 8},
     TermChoice{"route.key", Phase::input_dist,
-               "time that the owner of an id of an own sample is found by the bucket of its key", 4, Term::owned_id},
+               "time that the owner of an id of an own sample is found by the bucket of its key", 8, Term::owned_id},
     TermChoice{"route.split_id", Phase::input_dist, "id of an own sample whose owner is found by its row among several",
                8, Term::owned_id},
     TermChoice{"route.owned_id", Phase::input_dist, "id that this rank owns the row of", 16},
