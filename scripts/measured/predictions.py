@@ -96,8 +96,8 @@ def figures(results):
         tuple(results.faster_by(search, seed)[0] - 1 for search, _, seed in compared.values()))
 
 
-def summary(results):
-    """[(what, its value)] over all workloads; without what was not measured."""
+def summary(results, speeds):
+    """[(what, its value)] over all workloads; without what was not measured. speeds: memory_speeds()."""
     found, lines = figures(results), []
     if found.error is not None:
         lines.append(("mean error of all predictions (MAPE)", percent(found.error)))
@@ -109,7 +109,7 @@ def summary(results):
         lines.append((f"`{SEARCH}` behind the best other planner, at worst", signed(found.behind)))
         lines.append((f"`{SEARCH}` ahead of the best seed rule, mean and at most",
                       f"{signed(statistics.mean(found.ahead))}, {signed(max(found.ahead))}"))
-    if speeds := memory_speeds(results):
+    if speeds:
         spread = max(max(each) / min(each) for each in zip(*speeds.values()))
         lines.append(("drift of the machine: fastest over slowest memory of its calibrations, one before each workload", f"{spread:.2f}"))
     return lines
@@ -172,7 +172,7 @@ def predictions_table(results):
     found, speeds = workloads(results), memory_speeds(results)
     wanted = [part.name for part in results.campaign.parts]
     missing = [name for name in wanted if name not in {record.get("part") for cases in found.values() for record in cases}]
-    text = markdown_table(["over all workloads", ""], [list(line) for line in summary(results)])
+    text = markdown_table(["over all workloads", ""], [list(line) for line in summary(results, speeds)])
     text += "\n\n" + markdown_table(
         ["workload", "plans", "fastest, ms", "MAPE", "Spearman", "regret", "liked best", f"best other / `{SEARCH}`",
          f"best seed rule / `{SEARCH}`", "rows read / changed, GB/s"],

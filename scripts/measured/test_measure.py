@@ -116,6 +116,11 @@ class Measure(unittest.TestCase):
         self.assertNotIn("secret", json.dumps(machine))
         self.assertNotIn("cases", machine["calibration"])
 
+    def test_nothing_is_measured_where_the_machine_that_all_parts_read_is_missing(self):
+        said = self.measure("dynamic", "--quick", "--launcher", "false", code=1)
+        self.assertEqual(said.count("dynamic: without"), 1, said)
+        self.assertIn("calibrate", said)
+
     def test_a_machine_that_drifts_is_calibrated_before_each_part(self):
         (self.folder / "box" / "predictions-machine.json").write_text("of a campaign that was calibrated once")
         self.measure("predictions", "--quick", "--launcher", "env", code=1)  # without hugectr-dlrm

@@ -84,7 +84,7 @@ class Predictions(unittest.TestCase):
                       "(`table_wise`) | 0.97 [0.95, 0.99] (`table_wise`) | - |", table)
 
     def test_calibrations_before_each_workload_tell_how_the_machine_drifts(self):
-        self.assertFalse(any("drift" in what for what, _ in predictions.summary(self.results)))
+        self.assertFalse(any("drift" in what for what, _ in predictions.summary(self.results, predictions.memory_speeds(self.results))))
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "predictions.jsonl"
             samples.write(file, samples.PREDICTIONS)
@@ -96,7 +96,7 @@ class Predictions(unittest.TestCase):
         self.assertRegex(text, r"(?m)^\| synthetic-tiny \| .* \| 12\.50 / 20\.00 \|$")
 
     def test_all_workloads_are_summed_up(self):
-        rows = dict(predictions.summary(self.results))
+        rows = dict(predictions.summary(self.results, predictions.memory_speeds(self.results)))
         self.assertEqual(rows["mean error of all predictions (MAPE)"], "7.0 %")
         self.assertEqual(rows["rank correlation (Spearman), mean of the workloads"], "0.90, least 0.80")
         self.assertEqual(rows["most regret of a workload"], "20.0 %")
@@ -118,7 +118,7 @@ class Predictions(unittest.TestCase):
         cases = [{**record, "predicted_ms": None} for record in samples.PREDICTIONS[1:5]]
         found = results("predictions", [samples.environment(), *cases])
         self.assertIn("| criteo-kaggle | 4 | `search` 10.00 | - | - | - | - |", predictions.predictions_table(found))
-        self.assertEqual(len(predictions.summary(found)), 2)
+        self.assertEqual(len(predictions.summary(found, predictions.memory_speeds(found))), 2)
 
     def test_advice_is_the_plan_least_behind_the_best_of_each_workload(self):
         advice, = answers.advice(self.results)
