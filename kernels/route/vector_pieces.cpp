@@ -41,8 +41,9 @@ struct SumPartials {
   template <class Dim>
   KOKKOS_FORCEINLINE_FUNCTION void operator()(const VectorPiece& of, std::int64_t first, std::int64_t end,
                                               Dim dim) const {
-    const VectorPiece piece = of;    // as far as the compiler knows, what is stored
-    const SumPartials sums = *this;  // may change either
+    // Copies stay in registers: stores of Simd may change anything else, as far as the compiler knows.
+    const VectorPiece piece = of;
+    const SumPartials sums = *this;
     const bool past_caches = streams_output(home, piece.home_stride, dim, home.data() + piece.home);
     for (std::int64_t bag = first; bag < end; ++bag) {
       const auto add = [&](std::int64_t column, auto block) { sums.sum(piece, bag, dim, column, block, past_caches); };
