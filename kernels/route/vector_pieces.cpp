@@ -11,7 +11,16 @@
 
 namespace shardmark::kernels {
 
-/// Calls body(piece, first bag, end of the bags, dim) for runs of vectors of one piece.
+/// Returns whether the vectors of a piece lie one behind the other at home and in each of its partials.
+template <class Exec>
+KOKKOS_INLINE_FUNCTION bool lies_in_a_row(const VectorPiece& piece, const Partials<Exec>& partials) {
+  bool in_a_row = piece.home_stride == piece.dim;
+  for (std::int64_t k = 0; k < piece.partials; ++k) in_a_row &= partials.list(piece.first_partial + k).first_cell < 0;
+  return in_a_row;
+}
+
+/// Calls body(piece, first bag, end of the bags, dim) for runs of vectors of one piece, but body.in_a_row(piece, first
+/// column, end of the columns) for those that are one vector, the columns of all bags.
 template <class Exec, class Body>
 void for_vector_runs(const std::string& label, const Exec& exec, ConstArray<Exec, VectorPiece> pieces,
                      std::int64_t rows, const Body& body) {
@@ -24,7 +33,11 @@ void for_vector_runs(const std::string& label, const Exec& exec, ConstArray<Exec
         for (auto p = last_at_most(count, row, [&](std::int64_t i) { return pieces(i).first_row; }); row < end; ++p) {
           const VectorPiece& piece = pieces(p);
           const std::int64_t stop = Kokkos::min(end, piece.first_row + piece.bags);
-          with_width(piece.dim, [&](auto dim) { body(piece, row - piece.first_row, stop - piece.first_row, dim); });
+          const std::int64_t first = row - piece.first_row, after = stop - piece.first_row;
+          if (lies_in_a_row(piece, body.partials))
+            body.in_a_row(piece, first * piece.dim, after * piece.dim);
+          else
+            with_width(piece.dim, [&](auto dim) { body(piece, first, after, dim); });
           row = stop;
         }
         finish_stores_past_caches();
@@ -52,6 +65,15 @@ struct SumPartials {
       else
         add(0, dim);
     }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void in_a_row(const VectorPiece& of, std::int64_t first, std::int64_t end) const {
+    const VectorPiece piece = of;
+    const SumPartials sums = *this;
+    const bool past_caches = streams_output(home, simd_width, simd_width, home.data() + piece.home + first);
+    for_blocks<4 * simd_width, simd_width>(
+        end, [&](std::int64_t column, auto block) { sums.sum(piece, 0, piece.dim, column, block, past_caches); },
+        first);
   }
 
   /// Sums a block of columns: each partial is found once for all of them.
@@ -95,6 +117,14 @@ struct CopyToPartials {
         copy_vector(home.data() + piece.home + bag * piece.home_stride, to, dim,
                     streams_output(packed, dim, dim, to, streamed));
       }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void in_a_row(const VectorPiece& piece, std::int64_t first, std::int64_t end) const {
+    for (std::int64_t k = 0; k < piece.partials; ++k) {
+      float* to = packed.data() + partials.find(piece.first_partial + k, 0, piece.dim) + first;
+      copy_vector(home.data() + piece.home + first, to, end - first,
+                  streams_output(packed, simd_width, simd_width, to, streamed));
+    }
   }
 };
 

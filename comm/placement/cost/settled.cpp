@@ -9,37 +9,69 @@
 namespace shardmark::placement {
 namespace {
 
-/// Returns the bytes that leave the busiest node on account of rows that are split.
-double busiest_node(const StepContext& step, const Plan& plan) {
-  NodeTraffic traffic(step.nodes.count());
+/// Calls visit(table, shards, what a home looks up in them, packing, transfer) for the shards of each range of columns.
+template <class Visit>
+void for_each_strip(const StepContext& step, const Plan& plan, const Visit& visit) {
   for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
     const Packing packing = packing_of(step, t, plan.tables[t]);
     for (const auto& shards : std::views::values(shards_by_columns(plan.tables[t]))) {
-      if (shards.size() < 2) continue;
       const HomeLookups own = home_lookups(step, t, shards, step.samples());
-      add_between_nodes(step, t, shards, own, packing, transfer_of(step, t, shards, own, packing), traffic);
+      visit(t, shards, own, packing, transfer_of(step, t, shards, own, packing));
     }
   }
-  return traffic.busiest();
+}
+
+/// Holds what the transfers of rows that are split send.
+struct SplitTraffic {
+  double busiest_node = 0.0;  ///< bytes that leave it
+  bool directly = false;      ///< vectors of any split go from each rank to each other
+};
+
+SplitTraffic split_traffic(const StepContext& step, const Plan& plan) {
+  NodeTraffic traffic(step.nodes.count());
+  bool directly = false;
+  for_each_strip(step, plan,
+                 [&](std::int64_t table, const auto& shards, const HomeLookups& own, const Packing& packing,
+                     RowTransfer transfer) {
+                   if (shards.size() < 2) return;
+                   add_between_nodes(step, table, shards, own, packing, transfer, traffic);
+                   directly |= !goes_by_rails(transfer, packing.dedup);
+                 });
+  return {traffic.busiest(), directly};
+}
+
+StepContext with(StepContext step, Dedup dedup) {
+  step.movement.dedup = dedup;
+  return step;
+}
+
+StepContext with(StepContext step, RowTransfer transfer) {
+  step.movement.transfer = transfer;
+  return step;
 }
 
 /// Decides dedup auto as Decisions does, from expected counts.
 bool node_is_cheaper(const StepContext& local, const Plan& plan) {
-  StepContext by_node = local;
-  by_node.movement.dedup = Dedup::node;
-  return node_dedup_pays(busiest_node(local, plan), busiest_node(by_node, plan));
+  return node_dedup_pays(split_traffic(local, plan).busiest_node,
+                         split_traffic(with(local, Dedup::node), plan).busiest_node);
+}
+
+/// Decides whether transfer auto sends all row splits as node_partials, as Decisions does. step: with its dedup.
+bool rails_are_cheaper(const StepContext& step, const Plan& plan) {
+  if (!rails_carry_all({plan, step.tables(), step.features(), step.movement, step.weighted, step.nodes})) return false;
+  const SplitTraffic cheapest = split_traffic(step, plan);
+  return cheapest.directly &&
+         rails_pay(cheapest.busiest_node, split_traffic(with(step, RowTransfer::node_partials), plan).busiest_node,
+                   step.nodes);
 }
 
 /// Returns whether every table sends dense partials.
 bool sends_dense_partials(const StepContext& step, const Plan& plan) {
-  for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
-    const Packing packing = packing_of(step, t, plan.tables[t]);
-    for (const auto& shards : std::views::values(shards_by_columns(plan.tables[t]))) {
-      const HomeLookups own = home_lookups(step, t, shards, step.samples());
-      if (transfer_of(step, t, shards, own, packing) != RowTransfer::dense_partials) return false;
-    }
-  }
-  return true;
+  bool all = true;
+  for_each_strip(step, plan, [&](std::int64_t, const auto&, const HomeLookups&, const Packing&, RowTransfer transfer) {
+    all &= transfer == RowTransfer::dense_partials;
+  });
+  return all;
 }
 
 }  // namespace
@@ -54,6 +86,8 @@ StepContext settled(const StepContext& step, const MachineModel& machine, const 
     result.movement.dedup = Dedup::local;
     if (result.nodes.even() && node_is_cheaper(result, plan)) result.movement.dedup = Dedup::node;
   }
+  if (step.movement.transfer == RowTransfer::automatic && rails_are_cheaper(result, plan))
+    result.movement.transfer = RowTransfer::node_partials;
   result.own_stays = own_part_stays(step.movement.wire, step.features());
   result.at_home = may_lie_at_home(shape_of(step.exchange), step.layout().nodes(), step.groups, step.prefetches,
                                    step.movement.wire, step.features()) &&

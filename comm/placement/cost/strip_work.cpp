@@ -2,6 +2,7 @@
 #include "comm/placement/cost/strip_work.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace shardmark::placement {
 namespace {
@@ -217,10 +218,11 @@ class StripWork {
 }  // namespace
 
 StripOwners::StripOwners(const std::vector<const Shard*>& shards) {
+  std::unordered_map<int, std::size_t> known;  // of thousands of owners none is looked for among the others
   for (const Shard* shard : shards) {
-    const auto known = std::ranges::find(ranks, shard->rank) - ranks.begin();
-    if (known == std::ssize(ranks)) ranks.push_back(shard->rank);
-    of_shard.push_back(static_cast<std::size_t>(known));
+    const auto [owner, is_new] = known.emplace(shard->rank, ranks.size());
+    if (is_new) ranks.push_back(shard->rank);
+    of_shard.push_back(owner->second);
   }
 }
 

@@ -60,7 +60,7 @@ class LocalSearch {
   LocalSearch(SearchState& state, SearchBudget& budget) : state_(state), problem_(state.problem()), budget_(budget) {}
 
   void run() {
-    while (move_critical() || change_options() || swap_critical()) {
+    while (change_options() || move_critical() || swap_critical()) {
     }
   }
 
@@ -79,7 +79,7 @@ class LocalSearch {
         Best best(state_);
         const Placed& placed = state_.placed(table);
         if (!problem_.option(table, placed.option).movable()) continue;
-        for (const int to : different_ranks(state_))
+        for (const int to : ranks_to_try(state_))
           if (!holds(placed, to)) best.try_changes({{table, with_seat(placed, from, to)}});
         improved |= best.apply();
       }
@@ -120,7 +120,7 @@ class LocalSearch {
         if (!go_on()) return false;
         Best best(state_);
         if (!problem_.option(table, state_.placed(table).option).movable()) continue;
-        for (int to = 0; to < problem_.ranks(); ++to)
+        for (const int to : ranks_to_try(state_))
           if (!holds(state_.placed(table), to)) try_swaps(table, from, to, best);
         improved |= best.apply();
       }

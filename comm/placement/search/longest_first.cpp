@@ -17,6 +17,18 @@ double heaviest_load(const OptionWork& work, SeatOrder order) {
   return most;
 }
 
+/// Adds what seats that are on a node together are to its other ranks.
+void add_beside(const SearchProblem& problem, int together, double seconds, std::span<const int> seats,
+                std::vector<double>& loads) {
+  if (seconds == 0.0) return;
+  const auto add = [&](int rank, double more) { loads[static_cast<std::size_t>(rank)] += more; };
+  for (std::size_t group = 0; group < seats.size(); group += static_cast<std::size_t>(together)) {
+    const Nodes& nodes = problem.step().nodes;
+    for (const int rank : nodes.ranks_of(nodes.of(seats[group]))) add(rank, seconds);
+    for (const int seat : seats.subspan(group, static_cast<std::size_t>(together))) add(seat, -seconds);
+  }
+}
+
 }  // namespace
 
 std::vector<Placed> longest_first(const SearchProblem& problem, std::span<const int> option_of_kind, SeatOrder order) {
@@ -34,6 +46,8 @@ std::vector<Placed> longest_first(const SearchProblem& problem, std::span<const 
     of_table.ranks = lightest(problem, t, of_table.option, loads);
     for (std::size_t seat = 0; seat < of_table.ranks.size(); ++seat)
       loads[static_cast<std::size_t>(of_table.ranks[seat])] += load_of_seat(work_of(t), seat, order);
+    if (order == SeatOrder::seconds)
+      add_beside(problem, problem.option(t, of_table.option).together, work_of(t).beside, of_table.ranks, loads);
   }
   return placed;
 }

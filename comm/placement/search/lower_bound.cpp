@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "comm/placement/search/least_prices.hpp"
 
@@ -42,11 +43,16 @@ Exchanges sent(std::span<const RankSums> ranks) {
   return all;
 }
 
+/// Returns the exchanges that announce what comes.
+Exchanges announced(const StepTotals& totals) {
+  return (totals.pools > 0 ? pools : 0u) | (totals.asks_rows > 0 ? asks : 0u);
+}
+
 /// Returns the exchanges in which a case of a strip sends whichever owners' nodes add: what owners send either way,
 /// and, where a node adds, what all would send there and what its ranks do.
 Exchanges sent(const StripCase& of) {
   const StripParts<RankSums>& parts = *of.parts;
-  const Exchanges all = sent(parts.everywhere) | sent(parts.rails);
+  const Exchanges all = sent(parts.everywhere) | sent(parts.rails) | announced(parts.totals);
   if (of.adding == 0) return all | sent(parts.alone);
   Exchanges either = 0, in_node = ~0u;
   for (std::size_t k = 0; k < parts.alone.size(); ++k) {
@@ -59,8 +65,7 @@ Exchanges sent(const StripCase& of) {
 
 /// Returns what an option may surely exchange: the unions of one case of each strip.
 std::set<Exchanges> sent(const OptionWork& work) {
-  std::set<Exchanges> unions{sent(work.everywhere) | sent(work.seats) | (work.totals.pools > 0 ? pools : 0u) |
-                             (work.totals.asks_rows > 0 ? asks : 0u)};
+  std::set<Exchanges> unions{sent(work.everywhere) | sent(work.seats) | announced(work.totals)};
   for (const std::vector<StripCase>& cases : work.strips.cheapest_cases()) {
     std::set<Exchanges> with_strip;
     for (const StripCase& of : cases)
@@ -89,12 +94,13 @@ class Bound {
       : problem_(problem),
         price_(price),
         all_reduce_(all_reduce_price(problem.step(), problem.machine())),
-        always_(problem.seconds().step({}, {}, {})) {
+        everywhere_(0.0) {
     for (const TableKind& kind : problem.kinds()) {
       std::vector<Item>& items = items_.emplace_back();
       for (int option = 0; option < std::ssize(kind.works); ++option)
         for (const Exchanges each : sent(kind.works[static_cast<std::size_t>(option)]))
           items.push_back(item_of(kind.works[static_cast<std::size_t>(option)], option, each));
+      everywhere_ += static_cast<double>(kind.tables.size()) * least_everywhere(items);
     }
   }
 
@@ -113,14 +119,6 @@ class Bound {
     for (const Exchanges each : unions)
       if (LowerBound bound = of_exchanges(each); bound.seconds < least.seconds) least = std::move(bound);
     return least;
-  }
-
-  double largest_item() const {
-    double everywhere = 0.0, most = 0.0;
-    for (std::size_t k = 0; k < items_.size(); ++k) everywhere += tables(k) * least(k, &Item::everywhere);
-    for (std::size_t k = 0; k < items_.size(); ++k)
-      most = std::max(most, least(k, &Item::alone) - least(k, &Item::everywhere));
-    return always_ + everywhere + most;
   }
 
  private:
@@ -206,47 +204,91 @@ class Bound {
 
   double tables(std::size_t kind) const { return static_cast<double>(problem_.kinds()[kind].tables.size()); }
 
-  double least(std::size_t kind, double Item::*what) const {
+  bool together(std::size_t kind, int option) const {
+    return problem_.kinds()[kind].options[static_cast<std::size_t>(option)].together > 0;
+  }
+
+  static double least_everywhere(std::span<const Item> items) {
     double least = unbounded;
-    for (const Item& item : items_[kind])
-      if (item.fits) least = std::min(least, item.*what);
+    for (const Item& item : items)
+      if (item.fits) least = std::min(least, item.everywhere);
     return least;
   }
 
+  /// Says which items a plan may have: those that surely send in no other exchanges, and that take no longer on the
+  /// ranks that own them.
+  struct Allowed {
+    Exchanges exchanges = 0;
+    double own = unbounded;
+
+    bool operator()(const Item& item) const {
+      return item.fits && (item.sent & ~exchanges) == 0 && item.alone - item.everywhere <= own;
+    }
+  };
+
   /// Takes the cheapest option of every table, with memory at a price of seconds per byte.
-  LowerBound at_price(double memory, Exchanges exchanges) const {
-    LowerBound bound{.seconds = memory > 0.0 ? -memory * problem_.memory() * problem_.ranks() : 0.0, .options = {}};
+  LowerBound at_price(double memory, const Allowed& allowed) const {
+    LowerBound bound{.seconds = memory > 0.0 ? -memory * problem_.memory() * problem_.ranks() : 0.0,
+                     .options = {std::vector<int>()}};
     for (std::size_t k = 0; k < items_.size(); ++k) {
       double least = unbounded;
       int best = 0;
       for (const Item& item : items_[k]) {
-        if (!item.fits || (item.sent & ~exchanges) != 0) continue;
+        if (!allowed(item)) continue;
         const double seconds = item.mean + memory * item.memory;
-        if (seconds < least) best = item.option;
+        // Seats that are on one node together exchange what the bound says, others perhaps more.
+        if (seconds < least || (seconds == least && together(k, item.option))) best = item.option;
         least = std::min(least, seconds);
       }
       bound.seconds += tables(k) * least;
-      bound.options.push_back(best);
+      bound.options.front().push_back(best);
     }
     return bound;
   }
 
-  LowerBound of_exchanges(Exchanges exchanges) const {
-    LowerBound bound = cheapest(exchanges);
-    bound.seconds += problem_.seconds().step(
+  /// Returns what a step takes in which these exchanges are begun, and nothing else is done.
+  double begun(Exchanges exchanges) const {
+    double seconds = problem_.seconds().step(
         {}, {}, {.pools = (exchanges & pools) != 0 ? 1 : 0, .asks_rows = (exchanges & asks) != 0 ? 1 : 0});
     for (std::size_t e = 0; e < exchange_kinds * exchange_phases; ++e)
       if (exchanges >> e & 1u)
-        bound.seconds += std::array{price_.start, price_.start_in_node, price_.start_on_rail}[e / exchange_phases];
+        seconds += std::array{price_.start, price_.start_in_node, price_.start_on_rail}[e / exchange_phases];
+    return seconds;
+  }
+
+  /// Returns the least T that no less than T is taken by tables whose items alone end within T: a plan that takes T has
+  /// no others. What the tables take in all falls as T grows, so T is found by halves.
+  LowerBound of_exchanges(Exchanges exchanges) const {
+    const double always = begun(exchanges);
+    const auto within = [&](double seconds) {
+      LowerBound bound = cheapest({exchanges, seconds - always - everywhere_});
+      bound.seconds += always;
+      return bound;
+    };
+    LowerBound bound = within(unbounded);
+    if (!(bound.seconds < unbounded)) return bound;
+    double low = bound.seconds, high = low;
+    while (within(high).seconds > high) low = std::exchange(high, 2 * high);
+    while (high - low > 1e-6 * high) {
+      const double middle = (low + high) / 2;
+      (within(middle).seconds > middle ? low : high) = middle;
+    }
+    bound.seconds = low;
+    bound.options.clear();
+    for (const double share : {1.0, 0.5, 0.25}) {
+      LowerBound smaller = within(always + everywhere_ + share * (high - always - everywhere_));
+      if (smaller.seconds < unbounded && (bound.options.empty() || bound.options.back() != smaller.options.front()))
+        bound.options.push_back(std::move(smaller.options.front()));
+    }
     return bound;
   }
 
   /// Returns the largest bound over all prices: it is a concave function of the price, whose maximum is found by
   /// thirds.
-  LowerBound cheapest(Exchanges exchanges) const {
-    LowerBound free = at_price(0.0, exchanges);
+  LowerBound cheapest(const Allowed& allowed) const {
+    LowerBound free = at_price(0.0, allowed);
     if (problem_.memory() == no_limit || !(free.seconds < unbounded)) return free;
-    const auto seconds = [&](double price) { return at_price(price, exchanges).seconds; };
+    const auto seconds = [&](double price) { return at_price(price, allowed).seconds; };
     double low = 0.0, high = (free.seconds + 1e-6) / (problem_.memory() * problem_.ranks());
     while (high < 1.0 && seconds(2 * high) > seconds(high)) high *= 2;
     high *= 2;
@@ -257,13 +299,14 @@ class Bound {
       else
         high -= third;
     }
-    LowerBound priced = at_price(high, exchanges);
+    LowerBound priced = at_price(high, allowed);
     return priced.seconds > free.seconds ? priced : free;
   }
 
   const SearchProblem& problem_;
   ExchangePrice price_;
-  double all_reduce_, always_;
+  double all_reduce_;
+  double everywhere_;                     ///< seconds that every rank computes at least, of all tables
   std::vector<std::vector<Item>> items_;  ///< by kind
 };
 
@@ -275,7 +318,6 @@ LowerBound lower_bound(const SearchProblem& problem) {
   const Bound small(problem, price_from_start(problem.step(), problem.machine()));
   const Bound large(problem, price_per_byte(problem.step(), problem.machine()));
   LowerBound bound = larger(small.of_total(), large.of_total());
-  bound.seconds = std::max({bound.seconds, small.largest_item(), large.largest_item()});
   // Groups hide the shorter of computing and travelling, but for the first group's. Where phases overlap, a step takes
   // at least as long as its busiest resource.
   const auto groups = static_cast<double>(std::max<std::int64_t>(problem.step().groups, 1));

@@ -34,6 +34,13 @@ std::vector<int> identity(int count) {
   return ranks;
 }
 
+/// Returns whether each so many of these ranks after each other are on one node.
+bool lie_together(const Nodes& nodes, std::span<const int> ranks, int together) {
+  for (std::size_t k = 0; k < ranks.size(); ++k)
+    if (k % static_cast<std::size_t>(together) > 0 && nodes.of(ranks[k]) != nodes.of(ranks[k - 1])) return false;
+  return true;
+}
+
 /// Adds what a table is to ranks, which are seats where it is placed on the first ones.
 void add_to_seats(std::vector<RankSums>& seats, const TableWork& work, const MachineModel& machine) {
   for (const auto& [rank, of_rank] : work.at)
@@ -60,7 +67,16 @@ OptionWork option_work(const StepContext& step, const MachineModel& machine, con
     add_to_seats(made.seats, fixed, machine);
     made.totals = fixed.totals;
   }
-  for (const RankSums& seat : of_seats) made.weights.push_back(seconds.costs(seat).seconds());
+  // Of what a rank sends, the first message is no matter of how much it has.
+  const auto weight = [&](const RankSums& sums) {
+    RankSums twice = sums;
+    return seconds.costs(twice += sums).seconds() - seconds.costs(sums).seconds();
+  };
+  for (const RankSums& seat : of_seats) made.weights.push_back(weight(seat));
+  if (const int last = option.together == 0 ? 0 : seats % step.ranks_per_node; last > 0) {
+    const auto other = std::ranges::find(whole.at, seats, &std::pair<int, RankWork>::first);
+    if (other != whole.at.end()) made.beside = weight(sums_of(other->second, machine)) * option.together / last;
+  }
   std::ranges::stable_sort(made.heaviest, [&](int a, int b) {
     return made.weights[static_cast<std::size_t>(a)] > made.weights[static_cast<std::size_t>(b)];
   });
@@ -96,14 +112,16 @@ SearchProblem::SearchProblem(const StepContext& step, const MachineModel& machin
 }
 
 int SearchProblem::add_option(TableKind& kind, const TableOption& option) {
-  const auto same = std::ranges::find_if(kind.options, [&](const TableOption& known) {
-    return known.placement == option.placement && known.in_order == option.in_order;
-  });
-  if (same != kind.options.end()) return static_cast<int>(same - kind.options.begin());
+  // Where work depends on no node, seats that fill nodes are no more than seats on any ranks.
+  const auto seated_alike = [&](std::size_t known) {
+    const TableOption& other = kind.options[known];
+    return other.in_order == option.in_order && (other.together == option.together || kind.works[known].strips.empty());
+  };
+  for (std::size_t known = 0; known < kind.options.size(); ++known)
+    if (kind.options[known].placement == option.placement && seated_alike(known)) return static_cast<int>(known);
   OptionWork work = option_work(step_, machine_, seconds_, kind.tables.front(), option);
   for (std::size_t known = 0; known < kind.works.size(); ++known)
-    if (costs_alike(work, kind.works[known]) && kind.options[known].in_order == option.in_order)
-      return static_cast<int>(known);
+    if (costs_alike(work, kind.works[known]) && seated_alike(known)) return static_cast<int>(known);
   depends_on_nodes_ |= !work.strips.empty();
   kind.options.push_back(option);
   kind.works.push_back(std::move(work));
@@ -113,8 +131,13 @@ int SearchProblem::add_option(TableKind& kind, const TableOption& option) {
 std::vector<Placed> SearchProblem::adopt(std::span<const TablePlacement> placements) {
   std::vector<Placed> placed;
   for (std::size_t t = 0; t < placements.size(); ++t) {
-    const SeatedOption seats = seated(placements[t]);
-    placed.push_back({add_option(kinds_[kind_[t]], seats.option), seats.ranks});
+    SeatedOption seats = seated(placements[t]);
+    TableKind& kind = kinds_[kind_[t]];
+    for (const TableOption& known : kind.options)
+      if (known.together > 0 && !known.in_order && known.placement == seats.option.placement &&
+          lie_together(step_.nodes, seats.ranks, known.together))
+        seats.option.together = known.together;
+    placed.push_back({add_option(kind, seats.option), std::move(seats.ranks)});
   }
   return placed;
 }

@@ -19,7 +19,8 @@ struct OptionWork {
   std::vector<RankSums> seats;  ///< besides, by seat
   StepTotals totals;
   NodeStrips strips;            ///< besides: what depends on the nodes of its seats
-  std::vector<double> weights;  ///< seconds of a seat, about, by seat
+  std::vector<double> weights;  ///< seconds by which a seat lengthens a step, about, by seat
+  double beside = 0.0;          ///< those of each other rank of a node for seats that are on it together
   std::vector<int> heaviest;    ///< seats, by falling weight
 };
 

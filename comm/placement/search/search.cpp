@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "comm/placement/search/annealing.hpp"
@@ -54,8 +55,8 @@ struct SearchCandidate {
 
 /// Returns the candidates, the best first.
 std::vector<SearchCandidate> candidates(SearchProblem& problem, std::span<const SearchStart> starts) {
-  const std::vector<int> cheapest = lower_bound(problem).options;
-  const std::vector<int> whole = whole_tables(problem, cheapest);
+  const std::vector<std::vector<int>> cheapest = lower_bound(problem).options;
+  const std::vector<int> whole = whole_tables(problem, cheapest.front());
   std::vector<SearchCandidate> made;
   const auto add = [&](std::string name, std::vector<Placed> placed) {
     made.push_back({std::move(name), SearchState(problem, std::move(placed))});
@@ -63,7 +64,7 @@ std::vector<SearchCandidate> candidates(SearchProblem& problem, std::span<const 
   for (const SeatOrder order : {SeatOrder::seconds, SeatOrder::memory}) {
     if (order == SeatOrder::memory && problem.memory() == no_limit) continue;
     add("longest first", longest_first(problem, whole, order));
-    add("cheapest options", longest_first(problem, cheapest, order));
+    for (const std::vector<int>& options : cheapest) add("cheapest options", longest_first(problem, options, order));
   }
   for (const SearchStart& start : starts) add(start.name, problem.adopt(start.placements));
   std::ranges::stable_sort(made, {}, &SearchCandidate::order);
@@ -127,6 +128,44 @@ SearchResult search_settled(const StepContext& context, const MachineModel& mach
   return {problem.placements(found.placed()), std::move(report)};
 }
 
+/// Returns the faster of two searches, with the bound of both.
+SearchResult better(SearchResult one, SearchResult two) {
+  one.report.bound = two.report.bound = std::min(one.report.bound, two.report.bound);
+  return two.report.seconds < one.report.seconds ? std::move(two) : std::move(one);
+}
+
+/// Searches in a step as `context` settles it; where the plan found settles it otherwise, again as that one does. The
+/// plans are predicted in the step itself.
+SearchResult search_in(const StepContext& step, const StepContext& context, const MachineModel& machine,
+                       const SearchSettings& settings, std::span<const SearchStart> starts,
+                       SearchBudget::Clock::time_point deadline) {
+  const auto predict = [&](SearchResult& result) {
+    result.report.seconds = predict_step(step, machine, plan_of(step, result.placements)).seconds;
+  };
+  SearchResult found = search_settled(context, machine, settings, starts, deadline);
+  const StepContext of_found = settled(step, machine, plan_of(step, found.placements));
+  if (decided_alike(context, of_found)) return found;
+  predict(found);
+  try {
+    const SearchStart start{found.report.best_start, found.placements};
+    SearchResult again = search_settled(of_found, machine, settings, std::span(&start, 1), deadline);
+    predict(again);
+    return better(std::move(found), std::move(again));
+  } catch (const InputError&) {
+    return found;  // decided so, it needs more memory than there is
+  }
+}
+
+/// Returns the step in which transfer auto sends all row splits as node_partials (rails_pay()); nothing where it
+/// cannot.
+std::optional<StepContext> settled_by_rails(const StepContext& step, StepContext settled) {
+  const bool by_max =
+      std::ranges::find(step.features(), Pooling::max, &Feature::pooling) != std::ranges::end(step.features());
+  if (step.movement.transfer != RowTransfer::automatic || !settled.nodes.even() || by_max) return std::nullopt;
+  settled.movement.transfer = RowTransfer::node_partials;
+  return settled;
+}
+
 }  // namespace
 
 std::string SearchReport::text() const {
@@ -141,27 +180,21 @@ std::string SearchReport::text() const {
 
 SearchResult search(const StepContext& step, const MachineModel& machine, const SearchSettings& settings,
                     std::span<const SearchStart> starts) {
-  using Clock = SearchBudget::Clock;
-  const auto deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(settings.seconds));
-  const auto predict = [&](SearchResult& result) {
-    result.report.seconds = predict_step(step, machine, plan_of(step, result.placements)).seconds;
+  const auto begin = SearchBudget::Clock::now();
+  const auto after = [&](double share) {
+    return begin + std::chrono::duration_cast<SearchBudget::Clock::duration>(
+                       std::chrono::duration<double>(share * settings.seconds));
   };
   const StepContext context = settled_for_search(step, machine);
-  SearchResult found = search_settled(context, machine, settings, starts, deadline);
-  const StepContext of_found = settled(step, machine, plan_of(step, found.placements));
-  if (decided_alike(context, of_found)) return found;
-  predict(found);
+  const std::optional<StepContext> by_rails = settled_by_rails(step, context);
+  SearchResult found = search_in(step, context, machine, settings, starts, after(by_rails ? 0.5 : 1.0));
+  if (!by_rails) return found;
   try {
-    const SearchStart start{found.report.best_start, found.placements};
-    SearchResult again = search_settled(of_found, machine, settings, std::span(&start, 1), deadline);
-    predict(again);
-    again.report.bound = found.report.bound = std::min(again.report.bound, found.report.bound);
-    if (again.report.seconds < found.report.seconds) return again;
+    SearchResult of_rails = search_in(step, *by_rails, machine, settings, starts, after(1.0));
+    return better(std::move(found), std::move(of_rails));
   } catch (const InputError&) {
-    // Decided so, it needs more memory than there is.
+    return found;  // its sums need more memory than there is
   }
-  return found;
 }
 
 }  // namespace shardmark::placement

@@ -2,8 +2,8 @@
 #include "comm/placement/search/seating.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
-#include <utility>
 
 namespace shardmark::placement {
 namespace {
@@ -24,37 +24,60 @@ std::vector<double> loads_without(const SearchState& state, std::int64_t table, 
   return loads;
 }
 
-/// Returns all ranks, or those of the node whose ranks have the least load together.
-std::vector<int> candidates(const SearchProblem& problem, std::span<const double> loads, bool one_node) {
+/// Returns all ranks, those with the least load first.
+std::vector<int> by_load(std::span<const double> loads) {
   std::vector<int> ranks(loads.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  if (!one_node) return ranks;
-  std::vector<double> of_node(problem.nodes());
-  for (std::size_t rank = 0; rank < loads.size(); ++rank) of_node[problem.node_of(rank)] += loads[rank];
-  // The last node may have fewer ranks than the option has seats.
-  const std::size_t whole = loads.size() / static_cast<std::size_t>(problem.node_size());
-  const auto node =
-      std::min_element(of_node.begin(), of_node.begin() + static_cast<std::ptrdiff_t>(whole)) - of_node.begin();
-  std::erase_if(ranks,
-                [&](int rank) { return std::cmp_not_equal(problem.node_of(static_cast<std::size_t>(rank)), node); });
+  std::ranges::stable_sort(ranks, {}, [&](int rank) { return loads[static_cast<std::size_t>(rank)]; });
   return ranks;
+}
+
+/// Seats groups of so many seats on a node each: every group on the node whose lightest ranks that have no seat yet
+/// have the least load together. in_order: on the first ranks of the node instead.
+std::vector<int> on_nodes(const SearchProblem& problem, std::size_t seats, std::size_t together, bool in_order,
+                          std::span<const double> loads) {
+  std::vector<std::vector<int>> free(problem.nodes());  // ranks by node, in the order in which they get seats
+  for (const int rank : by_load(loads)) free[problem.node_of(static_cast<std::size_t>(rank))].push_back(rank);
+  if (in_order)
+    for (auto& of_node : free) std::ranges::sort(of_node);
+  const auto load = [&](const std::vector<int>& ranks) {
+    if (ranks.size() < together) return std::numeric_limits<double>::infinity();
+    double sum = 0.0;
+    for (std::size_t k = 0; k < together; ++k) sum += loads[static_cast<std::size_t>(ranks[k])];
+    return sum;
+  };
+  std::vector<double> of_node;
+  for (const auto& ranks : free) of_node.push_back(load(ranks));
+  std::vector<int> seated;
+  while (seated.size() < seats) {
+    const auto node = static_cast<std::size_t>(std::ranges::min_element(of_node) - of_node.begin());
+    std::vector<int>& ranks = free[node];
+    const auto end = ranks.begin() + static_cast<std::ptrdiff_t>(together);
+    seated.insert(seated.end(), ranks.begin(), end);
+    ranks.erase(ranks.begin(), end);
+    of_node[node] = load(ranks);
+  }
+  return seated;
 }
 
 }  // namespace
 
 std::vector<int> lightest(const SearchProblem& problem, std::int64_t table, int option, std::span<const double> loads) {
   const OptionWork& work = problem.work(table, option);
-  std::vector<int> ranks = candidates(problem, loads, problem.option(table, option).one_node);
-  if (problem.option(table, option).in_order) {
-    ranks.resize(work.seats.size());
-    return ranks;
+  const TableOption& of = problem.option(table, option);
+  std::vector<int> seated(work.seats.size());
+  if (of.together > 0)
+    return on_nodes(problem, seated.size(), static_cast<std::size_t>(of.together), of.in_order, loads);
+  if (of.in_order) {
+    std::iota(seated.begin(), seated.end(), 0);
+    return seated;
   }
-  const auto seats = static_cast<std::ptrdiff_t>(work.seats.size());
-  std::ranges::partial_sort(ranks, ranks.begin() + seats, [&](int a, int b) {
+  std::vector<int> ranks(loads.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::ranges::partial_sort(ranks, ranks.begin() + std::ssize(seated), [&](int a, int b) {
     const double of_a = loads[static_cast<std::size_t>(a)], of_b = loads[static_cast<std::size_t>(b)];
     return of_a < of_b || (of_a == of_b && a < b);
   });
-  std::vector<int> seated(work.seats.size());
   for (std::size_t k = 0; k < seated.size(); ++k) seated[static_cast<std::size_t>(work.heaviest[k])] = ranks[k];
   return seated;
 }
@@ -63,14 +86,28 @@ std::vector<int> light_ranks(const SearchState& state, std::int64_t table, int o
   return lightest(state.problem(), table, option, loads_without(state, table, order));
 }
 
-std::vector<int> different_ranks(const SearchState& state) {
+std::vector<int> ranks_to_try(const SearchState& state) {
+  const auto limit = static_cast<std::ptrdiff_t>(ranks_tried);
   const auto idle = [&](int rank) { return state.tables_on(rank).empty(); };
   const auto node_of = [&](int rank) { return state.problem().node_of(static_cast<std::size_t>(rank)); };
   std::vector<int> ranks;
   for (int rank = 0; rank < state.problem().ranks(); ++rank)
     if (ranks.empty() || !idle(rank) || !idle(ranks.back()) || node_of(rank) != node_of(ranks.back()))
       ranks.push_back(rank);
-  return ranks;
+  if (std::ssize(ranks) <= limit) return ranks;
+  const auto least = [&](const auto& cost) {
+    std::vector<std::pair<double, int>> all;
+    for (const int rank : ranks) all.emplace_back(cost(state.costs(rank)), rank);
+    std::ranges::partial_sort(all, all.begin() + limit);
+    std::vector<int> lightest;
+    for (const auto& [load, rank] : std::span(all).first(limit)) lightest.push_back(rank);
+    return lightest;
+  };
+  std::vector<int> light = least([](const RankCosts& costs) { return costs.seconds(); });
+  if (state.problem().memory() != no_limit)
+    std::ranges::copy(least([](const RankCosts& costs) { return costs[RankCosts::memory]; }),
+                      std::back_inserter(light));
+  return light;
 }
 
 }  // namespace shardmark::placement

@@ -69,6 +69,13 @@ void propose_rows(const TableToPlace& place, Rows split, std::vector<TableOption
 
 bool has_nodes(const TableToPlace& place) { return place.node_size > 1 && place.node_size < place.ranks; }
 
+/// Returns 2, 4, 8, ... ranks of one node, and those of 1, 2, 4, ... nodes, but not all.
+std::vector<std::int64_t> node_parts(const TableToPlace& place) {
+  std::vector<std::int64_t> parts = parts_up_to(place.node_size);
+  for (std::int64_t all = 2 * place.node_size; all < place.ranks; all *= 2) parts.push_back(all);
+  return parts;
+}
+
 /// Returns the fewest first rows that this share of the ids names; nothing if those are more than an eighth of the
 /// rows, and so hardly hotter than others.
 std::optional<std::int64_t> hot_rows(const TableToPlace& place, double mass) {
@@ -109,7 +116,8 @@ void propose_row_wise_in_order(const TableToPlace& place, std::vector<TableOptio
 void propose_table_row_wise_in_order(const TableToPlace& place, std::vector<TableOption>& options) {
   if (!has_nodes(place)) return;
   options.push_back(split_rows_of(place.table(), 0, place.node_size, Rows::torchrec_blocks));
-  options.back().one_node = options.back().in_order = true;
+  options.back().together = place.node_size;
+  options.back().in_order = true;
 }
 
 void propose_row_wise(const TableToPlace& place, std::vector<TableOption>& options) {
@@ -121,9 +129,12 @@ void propose_row_wise_block(const TableToPlace& place, std::vector<TableOption>&
 }
 
 void propose_table_row_wise(const TableToPlace& place, std::vector<TableOption>& options) {
-  if (!has_nodes(place) || place.table().rows < place.node_size) return;
-  options.push_back(split_rows_of(place.table(), 0, place.node_size, Rows::modulo));
-  options.back().one_node = true;
+  if (!has_nodes(place)) return;
+  for (const std::int64_t parts : node_parts(place)) {
+    if (parts > place.table().rows) break;
+    options.push_back(split_rows_of(place.table(), 0, parts, Rows::modulo));
+    options.back().together = static_cast<int>(std::min<std::int64_t>(parts, place.node_size));
+  }
 }
 
 void propose_grid(const TableToPlace& place, std::vector<TableOption>& options) {
@@ -131,6 +142,14 @@ void propose_grid(const TableToPlace& place, std::vector<TableOption>& options) 
   for (const std::int64_t strips : parts_up_to(std::min<std::int64_t>(place.ranks / 2, table.dim / least_columns)))
     for (const std::int64_t parts : parts_up_to(std::min(place.ranks / strips, table.rows)))
       options.push_back(grid(table, strips, row_parts(0, table.rows, parts, Rows::modulo)));
+  if (!has_nodes(place) || table.rows < place.node_size) return;
+  const std::int64_t nodes = place.ranks / place.node_size;
+  for (const std::int64_t strips : parts_up_to(std::min<std::int64_t>(nodes, table.dim / least_columns)))
+    for (const std::int64_t parts : node_parts(place)) {
+      if (parts > table.rows || strips * parts > place.ranks / 2) break;
+      options.push_back(grid(table, strips, row_parts(0, table.rows, parts, Rows::modulo)));
+      options.back().together = static_cast<int>(std::min<std::int64_t>(parts, place.node_size));
+    }
 }
 
 void propose_hot_rows(const TableToPlace& place, std::vector<TableOption>& options) {
@@ -145,7 +164,7 @@ void propose_hot_rows(const TableToPlace& place, std::vector<TableOption>& optio
     options.push_back(split_rows_of(place.table(), *hot, std::min<std::int64_t>(place.ranks, cold), Rows::modulo));
     if (!has_nodes(place) || cold < place.node_size) continue;
     options.push_back(split_rows_of(place.table(), *hot, place.node_size, Rows::modulo));
-    options.back().one_node = true;
+    options.back().together = place.node_size;
   }
 }
 

@@ -26,11 +26,11 @@ struct TableToPlace {
 /// which stand for as many different ranks; shards of one seat stay together. Replicated tables have no seats.
 struct TableOption {
   TablePlacement placement;
-  bool one_node = false;  ///< all seats on one node
+  int together = 0;       ///< so many seats after each other are on one node; 0: all on any ranks
   bool in_order = false;  ///< seat k on the k-th rank, of all or of the node
 
   /// Returns whether a seat may move to another rank, whatever ranks the others are on.
-  bool movable() const { return !one_node && !in_order; }
+  bool movable() const { return together == 0 && !in_order; }
   int seats() const;
   /// Returns the placement with seat s on rank ranks[s].
   TablePlacement at(std::span<const int> ranks) const;
@@ -66,8 +66,10 @@ inline constexpr std::array option_families{
     OptionFamily{"column_wise", "parts of its columns, at least 4 of them each", propose_column_wise},
     OptionFamily{"row_wise", "parts of its rows, modulo", propose_row_wise},
     OptionFamily{"row_wise_block", "parts of its rows, in blocks", propose_row_wise_block},
-    OptionFamily{"table_row_wise", "its rows modulo the ranks of one node", propose_table_row_wise},
-    OptionFamily{"grid", "parts of its columns, each in parts of its rows modulo", propose_grid},
+    OptionFamily{"table_row_wise", "its rows modulo 2, 4, ... ranks of one node, or those of 1, 2, 4, ... nodes",
+                 propose_table_row_wise},
+    OptionFamily{"grid", "parts of its columns, each in parts of its rows modulo, or modulo the ranks of a node",
+                 propose_grid},
     OptionFamily{"hot_rows",
                  "first rows of a quarter, half, 3/4 or 9/10 of the ids everywhere, others as one of "
                  "table_wise, row_wise, table_row_wise",

@@ -39,6 +39,23 @@ bool even(const std::vector<int>& node_of) {
          std::ranges::all_of(ranks, [&](const auto& node) { return node.second == ranks.begin()->second; });
 }
 
+/// Whether some other shard of the same columns is on the same node as each, on another rank, none of it on its own,
+/// and nothing is pooled by max.
+bool rails_can_carry(const Plan& plan, std::span<const Feature> features, const std::vector<int>& node_of) {
+  if (!even(node_of)) return false;
+  for (const Feature& feature : features) {
+    if (feature.pooling == Pooling::max) return false;
+    for (const Shard& shard : plan.tables[feature.table].shards) {
+      std::multiset<int> ranks;
+      for (const Shard& other : plan.tables[feature.table].shards)
+        if (other.column_begin == shard.column_begin && node_of[other.rank] == node_of[shard.rank])
+          ranks.insert(other.rank);
+      if (ranks.size() < 2 || std::set(ranks.begin(), ranks.end()).size() < ranks.size()) return false;
+    }
+  }
+  return true;
+}
+
 std::int64_t busiest_in_update(const Traffic& traffic) {
   std::int64_t most = 0;
   for (int r = 0; r < traffic.update.ranks(); ++r) most = std::max(most, traffic.update.sent_by(r));
@@ -92,7 +109,25 @@ Decisions predict_decisions(const Plan& plan, std::span<const Table> tables, std
     const std::int64_t local = with(Dedup::local).second;
     if (local > 0 && 5 * with(Dedup::node).second <= 4 * local) decided.dedup = Dedup::node;
   }
-  decided.splits = with(decided.dedup).first;
+  const auto [cheapest, cheapest_bytes] = with(decided.dedup);
+  decided.splits = cheapest;
+  const auto by_rails = [&](const Decisions::Split& split) {
+    return split.transfer == RowTransfer::node_partials ||
+           (split.transfer == RowTransfer::unique_rows && decided.dedup == Dedup::node);
+  };
+  if (movement.transfer == RowTransfer::automatic && rails_can_carry(plan, features, node_of) &&
+      !std::ranges::all_of(cheapest, by_rails)) {
+    std::vector<Decisions::Split> rails = cheapest;
+    for (Decisions::Split& split : rails) split.transfer = RowTransfer::node_partials;
+    one.transfer = movement.transfer;
+    one.dedup = decided.dedup;
+    const std::int64_t bytes = busiest(predict_traffic(part_of(plan, {splits.begin(), splits.end()}), tables, features,
+                                                       homes, one, {.splits = rails}, node_of),
+                                       node_of);
+    const std::int64_t ranks = std::ssize(node_of), nodes = std::ranges::max(node_of) + 1;
+    const std::int64_t directly = 2 * (ranks / nodes) * (ranks - ranks / nodes);  // messages of a node to others
+    if (bytes <= cheapest_bytes + (directly - 2 * (ranks - ranks / nodes)) * 8192) decided.splits = rails;
+  }
   one.transfer = RowTransfer::dense_partials;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     Plan part = part_of(plan, {});

@@ -102,7 +102,8 @@ class BranchAndBound {
         return node(other) == node(rank) &&
                sums_[static_cast<std::size_t>(other)] == sums_[static_cast<std::size_t>(rank)];
       };
-      const bool off_node = problem_.option(table, option).one_node && !ranks.empty() && node(ranks[0]) != node(rank);
+      const auto together = static_cast<std::size_t>(problem_.option(table, option).together);
+      const bool off_node = together > 0 && seat_number % together > 0 && node(ranks.back()) != node(rank);
       if (std::ranges::find(ranks, rank) != ranks.end() || off_node) continue;
       // Equal seats go to ascending ranks, so an equal rank may be left out only where no seat like this comes after.
       if (work.seats.size() == 1 && std::ranges::any_of(tried, same)) continue;

@@ -39,6 +39,51 @@ TEST(Decisions, AreThoseWithTheFewestPredictedBytes) {
   EXPECT_GT(dense, 10);
 }
 
+/// Rows of each table modulo the ranks of one node, of one node after the other.
+void split_on_nodes(RandomStep& step) {
+  const Nodes nodes = step.nodes();
+  for (std::int64_t t = 0; t < std::ssize(step.tables); ++t) {
+    const std::vector<int>& owners = nodes.ranks_of(static_cast<int>(t % nodes.count()));
+    step.tables[t].rows = std::max(step.tables[t].rows, std::int64_t{64});
+    step.plan.tables[t] = {};
+    for (std::int64_t k = 0; k < std::ssize(owners); ++k)
+      step.plan.tables[t].shards.push_back(
+          {{k, step.tables[t].rows, std::ssize(owners)}, 0, step.tables[t].dim, owners[k]});
+  }
+}
+
+TEST(Decisions, RailsSpareMessages) {
+  int for_messages = 0, for_bytes = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomStep step(seed);
+    const bool max = std::ranges::find(step.features, Pooling::max, &Feature::pooling) != step.features.end();
+    if (!step.nodes().even() || max || step.features.empty()) continue;
+    split_on_nodes(step);
+    step.movement = {.transfer = RowTransfer::automatic, .dedup = Dedup::local};
+    const auto expect = [&] {
+      const Decisions decided = step.decisions();
+      const Decisions expected =
+          predict_decisions(step.plan, step.tables, step.features, step.homes, step.movement, step.node_of);
+      for (std::size_t s = 0; s < decided.splits.size(); ++s)
+        EXPECT_EQ(name_of(decided.splits[s].transfer), name_of(expected.splits[s].transfer)) << "split " << s;
+      return std::ranges::all_of(
+          decided.splits, [](const Decisions::Split& split) { return split.transfer == RowTransfer::node_partials; });
+    };
+    EXPECT_TRUE(rails_carry_all(step.moved()));
+    const bool rails = expect();
+    // One owner of whole bags sends to all ranks, so that no message is spared.
+    const std::int64_t read = step.features.front().table;
+    step.plan.tables[read].shards = {{{0, step.tables[read].rows, 1}, 0, step.tables[read].dim, 0}};
+    EXPECT_FALSE(rails_carry_all(step.moved()));
+    const bool of_others = expect();
+    for_messages += rails && !of_others;
+    for_bytes += !rails;
+  }
+  EXPECT_GT(for_messages, 20);
+  EXPECT_GT(for_bytes, 2);
+}
+
 TEST(Decisions, NoReductionSendsLessThanAuto) {
   int times = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {

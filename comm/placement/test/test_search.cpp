@@ -94,6 +94,32 @@ TEST(Search, reports_what_is_predicted_of_the_plan_and_a_bound_below_it) {
   }
 }
 
+/// The plan of equal tables on 16 ranks, 4 a node, whose messages between nodes take 1 ms each.
+TEST(Search, of_transfer_auto_is_no_slower_than_of_any_other) {
+  for (const double alpha : {0.0, 1.2}) {
+    SCOPED_TRACE(alpha);
+    SearchWorkload workload = SearchWorkload::alike(24);
+    workload.expect({.alpha = alpha});
+    MachineModel machine = described_cluster();
+    for (auto& [name, exchange] : machine.exchanges)
+      for (auto& point : exchange.between.points) point.seconds += 1e-3;
+    StepContext step = workload.step(16, 4);
+    step.global_batch = 512;
+    const auto found = [&](RowTransfer transfer) {
+      step.movement.transfer = transfer;
+      return search(step, machine,
+                    {.memory = {}, .seconds = 100.0, .families = {"table_wise", "row_wise", "table_row_wise"}}, {});
+    };
+    const SearchResult result = found(RowTransfer::automatic);
+    const double seconds = predict_step(step, machine, workload.plan(16, result.placements)).seconds;
+    EXPECT_NEAR(result.report.seconds, seconds, 1e-9 * seconds);
+    EXPECT_LE(result.report.bound, seconds);
+    EXPECT_GT(result.report.bound, 0.5 * seconds);
+    for (const RowTransfer other : {RowTransfer::dense_partials, RowTransfer::node_partials, RowTransfer::unique_rows})
+      EXPECT_LE(seconds, found(other).report.seconds * (1 + 1e-9)) << name_of(other);
+  }
+}
+
 TEST(Search, is_no_slower_than_any_other_planner) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     std::mt19937_64 random(seed);

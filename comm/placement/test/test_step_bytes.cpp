@@ -116,5 +116,40 @@ TEST(StepBytes, AreThoseOfTheTrafficModel) {
   EXPECT_GT(by_node, 3);
 }
 
+/// Tables by rows over the ranks of a node each, whose transfers predictions settle as a run decides.
+TEST(StepBytes, AreSettledByRailsWhereARunSparesMessages) {
+  int by_rails = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    AlikeStep alike(seed);
+    const bool max =
+        std::ranges::find(alike.random.features, Pooling::max, &Feature::pooling) != alike.random.features.end();
+    const Nodes nodes = alike.nodes();
+    if (!nodes.even() || max) continue;
+    alike.step.movement = {.transfer = RowTransfer::automatic, .dedup = Dedup::local};
+    Plan& plan = alike.random.plan;
+    for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
+      const std::vector<int>& owners = nodes.ranks_of(static_cast<int>(t) % nodes.count());
+      const Table& table = alike.random.tables[t];
+      if (table.rows < std::ssize(owners)) continue;
+      plan.tables[t] = {};
+      for (std::int64_t k = 0; k < std::ssize(owners); ++k)
+        plan.tables[t].shards.push_back({{k, table.rows, std::ssize(owners)}, 0, table.dim, owners[k]});
+    }
+    const StepContext step = settled(alike.step, MachineModel{}, plan);
+    for (const Decisions::Split& split : alike.decisions().splits) {
+      std::vector<const Shard*> shards;
+      for (const Shard& shard : plan.tables[split.columns.table].shards)
+        if (shard.column_begin == split.columns.begin && shard.column_end == split.columns.end)
+          shards.push_back(&shard);
+      const HomeLookups own = home_lookups(step, split.columns.table, shards, step.samples());
+      const Packing packing = packing_of(step, split.columns.table, plan.tables[split.columns.table]);
+      EXPECT_EQ(name_of(transfer_of(step, split.columns.table, shards, own, packing)), name_of(split.transfer));
+    }
+    by_rails += step.movement.transfer == RowTransfer::node_partials;
+  }
+  EXPECT_GT(by_rails, 3);
+}
+
 }  // namespace
 }  // namespace shardmark::placement

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/placement/traffic/decisions.hpp"
 
+#include <ranges>
+
 namespace shardmark::placement {
 namespace {
 
@@ -11,6 +13,19 @@ std::vector<ColumnShards> row_split_columns(const MovedPlan& moved) {
 }
 
 }  // namespace
+
+bool rails_carry_all(const MovedPlan& moved) {
+  if (!moved.nodes.even()) return false;
+  const auto by_max = [](const Feature& feature) { return feature.pooling == Pooling::max; };
+  if (std::ranges::any_of(moved.features, by_max)) return false;
+  return std::ranges::all_of(column_shards(moved), [&](const ColumnShards& split) {
+    std::vector<int> holders;
+    for (const std::int64_t shard : split.shards)
+      holders.push_back(moved.plan.tables[split.columns.table].shards[shard].rank);
+    const std::vector<bool> adds = nodes_that_add(moved.nodes, holders);
+    return std::ranges::all_of(holders, [&](int rank) { return adds[moved.nodes.of(rank)]; });
+  });
+}
 
 RowTransfer Decisions::transfer_of(const TableColumns& columns) const {
   const auto split = std::ranges::lower_bound(splits, columns, {}, &Split::columns);
@@ -24,6 +39,7 @@ DecisionBytes::DecisionBytes(const MovedPlan& moved)
       chooses_dedup_(moved.movement.dedup == Dedup::automatic && moved.nodes.even() && !splits_.empty() &&
                      (chooses_transfer_ || moved.movement.transfer == RowTransfer::unique_rows)),
       counts_nodes_(chooses_dedup_ || (chooses_transfer_ && moved.movement.dedup == Dedup::node)),
+      chooses_rails_(chooses_transfer_ && rails_carry_all(moved)),
       chooses_gradients_(moved.movement.replicated_gradients == ReplicatedGradients::automatic &&
                          std::ranges::any_of(moved.plan.tables, has_replicas)),
       packing_(moved.packing(without_nodes(moved.movement.dedup))) {
@@ -96,19 +112,27 @@ RowTransfer DecisionBytes::transfer_of(std::int64_t split, bool by_node) const {
                            [&](RowTransfer transfer) { return most(bytes_of(split, transfer, by_node), places); });
 }
 
-double DecisionBytes::busiest_node(bool by_node) const {
+/// all: the transfer of all splits; automatic: the cheapest of each.
+double DecisionBytes::busiest_node(bool by_node, RowTransfer all) const {
   std::vector<double> sent(moved_.nodes.count());
-  for (std::int64_t s = 0; s < std::ssize(splits_); ++s)
+  for (std::int64_t s = 0; s < std::ssize(splits_); ++s) {
+    const RowTransfer transfer = all == RowTransfer::automatic ? transfer_of(s, by_node) : all;
     for (std::size_t n = 0; n < sent.size(); ++n)
-      sent[n] += sums_[bytes_of(s, transfer_of(s, by_node), by_node) + static_cast<std::int64_t>(n)];
+      sent[n] += sums_[bytes_of(s, transfer, by_node) + static_cast<std::int64_t>(n)];
+  }
   return std::ranges::max(sent);
 }
 
 Decisions DecisionBytes::decide() const {
   Decisions decided{.splits = {}, .dedup = without_choice(moved_.movement.dedup), .by_rows = {}};
   if (chooses_dedup_ && node_dedup_pays(busiest_node(false), busiest_node(true))) decided.dedup = Dedup::node;
-  for (std::int64_t s = 0; s < std::ssize(splits_); ++s)
-    decided.splits.push_back({splits_[s].columns, transfer_of(s, decided.dedup == Dedup::node)});
+  const bool by_node = decided.dedup == Dedup::node;
+  const auto splits = std::views::iota(std::int64_t{0}, std::ssize(splits_));
+  const auto directly = [&](std::int64_t split) { return !goes_by_rails(transfer_of(split, by_node), decided.dedup); };
+  const bool rails = chooses_rails_ && std::ranges::any_of(splits, directly) &&
+                     rails_pay(busiest_node(by_node), busiest_node(by_node, RowTransfer::node_partials), moved_.nodes);
+  for (const std::int64_t s : splits)
+    decided.splits.push_back({splits_[s].columns, rails ? RowTransfer::node_partials : transfer_of(s, by_node)});
   for (std::int64_t t = 0; t < std::ssize(moved_.tables); ++t) {
     const Table& table = moved_.tables[t];
     const TablePlacement& placement = moved_.plan.tables[t];

@@ -50,7 +50,8 @@ inline constexpr std::array transfers{
     TransferChoice{
         "auto",
         "of the first four, for each row split the one with which the busiest node sends others least in the "
-        "first batch, on one node the busiest rank; dense_partials with async patched",
+        "first batch, on one node the busiest rank, or all by node_partials for fewer messages; dense_partials with "
+        "async patched",
         RowTransfer::automatic, nullptr},
 };
 constexpr auto choices_of(RowTransfer) { return Choices{"transfer", transfers}; }
