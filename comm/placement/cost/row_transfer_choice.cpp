@@ -108,13 +108,17 @@ bool pools_by_max(const StepContext& step, std::int64_t table) {
 }
 
 void add_between_nodes(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
-                       const HomeLookups& own, const Packing& packing, RowTransfer transfer, NodeTraffic& traffic) {
+                       const HomeLookups& own, const Packing& packing, RowTransfer transfer, NodeTraffic& traffic,
+                       std::int64_t tables) {
   std::vector<int> holders, nodes;
   for (const Shard* shard : shards) {
     holders.push_back(shard->rank);
     nodes.push_back(packing.nodes.of(shard->rank));
   }
-  traffic.add(shard_flows(step, table, shards, own, packing, transfer), nodes,
+  std::vector<ShardFlow> flows = shard_flows(step, table, shards, own, packing, transfer);
+  for (ShardFlow& flow : flows)
+    for (double* bytes : {&flow.requested, &flow.vectors, &flow.gradients}) *bytes *= static_cast<double>(tables);
+  traffic.add(flows, nodes,
               transfer == RowTransfer::node_partials ? nodes_that_add(packing.nodes, holders) : std::vector<bool>());
 }
 

@@ -63,9 +63,10 @@ std::vector<ShardFlow> shard_flows(const StepContext& step, std::int64_t table, 
 /// Returns whether features of a table pool by max.
 bool pools_by_max(const StepContext& step, std::int64_t table);
 
-/// Adds what they send between nodes.
+/// Adds what they send between nodes, for so many tables like this one.
 void add_between_nodes(const StepContext& step, std::int64_t table, const std::vector<const Shard*>& shards,
-                       const HomeLookups& own, const Packing& packing, RowTransfer transfer, NodeTraffic& traffic);
+                       const HomeLookups& own, const Packing& packing, RowTransfer transfer, NodeTraffic& traffic,
+                       std::int64_t tables = 1);
 
 /// Returns whether the gradients of a replicated table travel by rows; named: distinct rows that the samples of a rank
 /// name.

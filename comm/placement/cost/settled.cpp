@@ -9,14 +9,16 @@
 namespace shardmark::placement {
 namespace {
 
-/// Calls visit(table, shards, what a home looks up in them, packing, transfer) for the shards of each range of columns.
+/// Calls visit(run of tables, shards, what a home looks up in them, packing, transfer) for the shards of each range of
+/// columns of the first of each run.
 template <class Visit>
 void for_each_strip(const StepContext& step, const Plan& plan, const Visit& visit) {
-  for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
+  for (const TableRun& run : runs_of_alike_tables(step, plan)) {
+    const std::int64_t t = run.first;
     const Packing packing = packing_of(step, t, plan.tables[t]);
     for (const auto& shards : std::views::values(shards_by_columns(plan.tables[t]))) {
       const HomeLookups own = home_lookups(step, t, shards, step.samples());
-      visit(t, shards, own, packing, transfer_of(step, t, shards, own, packing));
+      visit(run, shards, own, packing, transfer_of(step, t, shards, own, packing));
     }
   }
 }
@@ -31,10 +33,10 @@ SplitTraffic split_traffic(const StepContext& step, const Plan& plan) {
   NodeTraffic traffic(step.nodes.count());
   bool directly = false;
   for_each_strip(step, plan,
-                 [&](std::int64_t table, const auto& shards, const HomeLookups& own, const Packing& packing,
+                 [&](const TableRun& run, const auto& shards, const HomeLookups& own, const Packing& packing,
                      RowTransfer transfer) {
                    if (shards.size() < 2) return;
-                   add_between_nodes(step, table, shards, own, packing, transfer, traffic);
+                   add_between_nodes(step, run.first, shards, own, packing, transfer, traffic, run.count);
                    directly |= !goes_by_rails(transfer, packing.dedup);
                  });
   return {traffic.busiest(), directly};
@@ -68,9 +70,10 @@ bool rails_are_cheaper(const StepContext& step, const Plan& plan) {
 /// Returns whether every table sends dense partials.
 bool sends_dense_partials(const StepContext& step, const Plan& plan) {
   bool all = true;
-  for_each_strip(step, plan, [&](std::int64_t, const auto&, const HomeLookups&, const Packing&, RowTransfer transfer) {
-    all &= transfer == RowTransfer::dense_partials;
-  });
+  for_each_strip(step, plan,
+                 [&](const TableRun&, const auto&, const HomeLookups&, const Packing&, RowTransfer transfer) {
+                   all &= transfer == RowTransfer::dense_partials;
+                 });
   return all;
 }
 

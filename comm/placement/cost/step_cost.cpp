@@ -92,17 +92,28 @@ class TableKinds {
 
 }  // namespace
 
+std::vector<TableRun> runs_of_alike_tables(const StepContext& step, const Plan& plan) {
+  const TableKinds kinds(step);
+  std::vector<TableRun> runs;
+  for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
+    if (t > 0 && plan.tables[t] == plan.tables[t - 1] && kinds.alike(step.statistics, t, t - 1))
+      ++runs.back().count;
+    else
+      runs.push_back({t, 1});
+  }
+  return runs;
+}
+
 StepWork step_work(const StepContext& step, const MachineModel& machine, const Plan& plan) {
   StepWork sum{.ranks = std::vector<RankWork>(static_cast<std::size_t>(plan.ranks))};
-  const TableKinds kinds(step);
   RankWork everywhere;
-  TableWork work;
-  for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
-    const bool again = t > 0 && plan.tables[t] == plan.tables[t - 1] && kinds.alike(step.statistics, t, t - 1);
-    if (!again) work = table_work(step, machine, t, plan.tables[t]);
-    everywhere += work.everywhere;
-    for (const auto& [rank, of_rank] : work.at) sum.ranks[rank] += of_rank;
-    sum.totals += work.totals;
+  for (const TableRun& run : runs_of_alike_tables(step, plan)) {
+    const TableWork work = table_work(step, machine, run.first, plan.tables[run.first]);
+    for (std::int64_t table = 0; table < run.count; ++table) {
+      everywhere += work.everywhere;
+      for (const auto& [rank, of_rank] : work.at) sum.ranks[rank] += of_rank;
+      sum.totals += work.totals;
+    }
   }
   for (RankWork& rank : sum.ranks) rank += everywhere;
   return sum;

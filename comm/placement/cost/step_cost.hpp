@@ -99,6 +99,12 @@ struct TableWork {
 TableWork table_work(const StepContext& step, const MachineModel& machine, std::int64_t t,
                      const TablePlacement& placement);
 
+/// Names tables after each other that differ in nothing but their names and are placed alike.
+struct TableRun {
+  std::int64_t first = 0, count = 0;
+};
+std::vector<TableRun> runs_of_alike_tables(const StepContext& step, const Plan& plan);
+
 /// Returns the context with what only the plan as a whole decides: the type of ids and, where dedup is auto, the dedup;
 /// and with cached_samples and far_vectors.
 StepContext settled(const StepContext& step, const MachineModel& machine, const Plan& plan);
