@@ -22,10 +22,11 @@ void add_beside(const SearchProblem& problem, int together, double seconds, std:
                 std::vector<double>& loads) {
   if (seconds == 0.0) return;
   const auto add = [&](int rank, double more) { loads[static_cast<std::size_t>(rank)] += more; };
+  const Nodes& nodes = problem.step().nodes;
   for (std::size_t group = 0; group < seats.size(); group += static_cast<std::size_t>(together)) {
-    const Nodes& nodes = problem.step().nodes;
     for (const int rank : nodes.ranks_of(nodes.of(seats[group]))) add(rank, seconds);
-    for (const int seat : seats.subspan(group, static_cast<std::size_t>(together))) add(seat, -seconds);
+    const std::size_t of_group = std::min(static_cast<std::size_t>(together), seats.size() - group);
+    for (const int seat : seats.subspan(group, of_group)) add(seat, -seconds);
   }
 }
 

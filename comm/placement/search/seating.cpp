@@ -52,7 +52,8 @@ std::vector<int> on_nodes(const SearchProblem& problem, std::size_t seats, std::
   while (seated.size() < seats) {
     const auto node = static_cast<std::size_t>(std::ranges::min_element(of_node) - of_node.begin());
     std::vector<int>& ranks = free[node];
-    const auto end = ranks.begin() + static_cast<std::ptrdiff_t>(together);
+    // Few rows may have fewer blocks than the node has ranks.
+    const auto end = ranks.begin() + static_cast<std::ptrdiff_t>(std::min(together, seats - seated.size()));
     seated.insert(seated.end(), ranks.begin(), end);
     ranks.erase(ranks.begin(), end);
     of_node[node] = load(ranks);
@@ -87,20 +88,19 @@ std::vector<int> light_ranks(const SearchState& state, std::int64_t table, int o
 }
 
 std::vector<int> ranks_to_try(const SearchState& state) {
-  const auto limit = static_cast<std::ptrdiff_t>(ranks_tried);
   const auto idle = [&](int rank) { return state.tables_on(rank).empty(); };
   const auto node_of = [&](int rank) { return state.problem().node_of(static_cast<std::size_t>(rank)); };
   std::vector<int> ranks;
   for (int rank = 0; rank < state.problem().ranks(); ++rank)
     if (ranks.empty() || !idle(rank) || !idle(ranks.back()) || node_of(rank) != node_of(ranks.back()))
       ranks.push_back(rank);
-  if (std::ssize(ranks) <= limit) return ranks;
+  if (std::ssize(ranks) <= ranks_tried) return ranks;
   const auto least = [&](const auto& cost) {
     std::vector<std::pair<double, int>> all;
     for (const int rank : ranks) all.emplace_back(cost(state.costs(rank)), rank);
-    std::ranges::partial_sort(all, all.begin() + limit);
+    std::ranges::partial_sort(all, all.begin() + ranks_tried);
     std::vector<int> lightest;
-    for (const auto& [load, rank] : std::span(all).first(limit)) lightest.push_back(rank);
+    for (const auto& [load, rank] : std::span(all).first(ranks_tried)) lightest.push_back(rank);
     return lightest;
   };
   std::vector<int> light = least([](const RankCosts& costs) { return costs.seconds(); });

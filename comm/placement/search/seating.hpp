@@ -18,10 +18,12 @@ std::vector<int> lightest(const SearchProblem& problem, std::int64_t table, int 
 /// Returns such ranks by what ranks have without the table.
 std::vector<int> light_ranks(const SearchState& state, std::int64_t table, int option, SeatOrder order);
 
+/// This is the number of ranks to which a seat is tried to be moved, by their seconds and by their memory.
+inline constexpr std::ptrdiff_t ranks_tried = 64;
+
 /// Returns ranks to which seats may be moved: all but those that, like the rank of their node before them, hold
 /// nothing; where these are more than ranks_tried, so many that have least seconds, and least memory where it is
 /// limited.
-inline constexpr int ranks_tried = 64;
 std::vector<int> ranks_to_try(const SearchState& state);
 
 }  // namespace shardmark::placement

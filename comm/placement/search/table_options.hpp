@@ -26,7 +26,7 @@ struct TableToPlace {
 /// which stand for as many different ranks; shards of one seat stay together. Replicated tables have no seats.
 struct TableOption {
   TablePlacement placement;
-  int together = 0;       ///< so many seats after each other are on one node; 0: all on any ranks
+  int together = 0;       ///< so many seats after each other, the last perhaps fewer, are on one node; 0: any ranks
   bool in_order = false;  ///< seat k on the k-th rank, of all or of the node
 
   /// Returns whether a seat may move to another rank, whatever ranks the others are on.

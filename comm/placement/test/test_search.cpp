@@ -9,6 +9,7 @@
 #include "comm/placement/formats/plan_file.hpp"
 #include "comm/placement/plan_check.hpp"
 #include "comm/placement/planner.hpp"
+#include "comm/placement/search/longest_first.hpp"
 #include "comm/placement/search/lower_bound.hpp"
 #include "comm/placement/search/search.hpp"
 #include "comm/placement/support.hpp"
@@ -117,6 +118,25 @@ TEST(Search, of_transfer_auto_is_no_slower_than_of_any_other) {
     EXPECT_GT(result.report.bound, 0.5 * seconds);
     for (const RowTransfer other : {RowTransfer::dense_partials, RowTransfer::node_partials, RowTransfer::unique_rows})
       EXPECT_LE(seconds, found(other).report.seconds * (1 + 1e-9)) << name_of(other);
+  }
+}
+
+/// TorchRec cuts rows into blocks of equal size, of which few rows fill fewer than there are ranks of a node.
+TEST(Search, seats_fewer_blocks_than_a_node_has_ranks) {
+  SearchWorkload workload = SearchWorkload::alike(3);
+  for (Table& table : workload.tables) table.rows = 3;
+  workload.expect({});
+  constexpr std::array<std::string_view, 1> families{"table_row_wise_in_order"};
+  for (const RowTransfer transfer : {RowTransfer::dense_partials, RowTransfer::node_partials}) {
+    StepContext requested = workload.step(8, 4);
+    requested.movement = {.transfer = transfer, .dedup = Dedup::local};
+    const std::vector everywhere(3, TablePlacement{.data_parallel = true, .shards = {}});
+    const MachineModel machine = described_cluster();
+    const StepContext step = settled(requested, machine, workload.plan(8, everywhere));
+    const SearchProblem problem(step, machine, no_limit, families);
+    const std::vector<Placed> placed = longest_first(problem, std::vector<int>(1, 0), SeatOrder::seconds);
+    for (const Placed& each : placed) EXPECT_EQ(each.ranks.size(), 3U);
+    EXPECT_GT(SearchState(problem, placed).score().seconds, 0.0);
   }
 }
 
