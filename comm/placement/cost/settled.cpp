@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <ranges>
 
 #include "comm/placement/cost/far_rows.hpp"
@@ -52,19 +53,28 @@ StepContext with(StepContext step, RowTransfer transfer) {
   return step;
 }
 
-/// Decides dedup auto as Decisions does, from expected counts.
-bool node_is_cheaper(const StepContext& local, const Plan& plan) {
-  return node_dedup_pays(split_traffic(local, plan).busiest_node,
-                         split_traffic(with(local, Dedup::node), plan).busiest_node);
-}
-
-/// Decides whether transfer auto sends all row splits as node_partials, as Decisions does. step: with its dedup.
-bool rails_are_cheaper(const StepContext& step, const Plan& plan) {
-  if (!rails_carry_all({plan, step.tables(), step.features(), step.movement, step.weighted, step.nodes})) return false;
-  const SplitTraffic cheapest = split_traffic(step, plan);
-  return cheapest.directly &&
-         rails_pay(cheapest.busiest_node, split_traffic(with(step, RowTransfer::node_partials), plan).busiest_node,
-                   step.nodes);
+/// Decides dedup auto, and whether transfer auto sends all row splits as node_partials, as Decisions does, from
+/// expected counts.
+void settle_splits(StepContext& step, const Plan& plan) {
+  std::optional<SplitTraffic> cheapest;  // with the dedup that is decided
+  if (step.movement.dedup == Dedup::automatic) {
+    step.movement.dedup = Dedup::local;
+    if (step.nodes.even()) {
+      cheapest = split_traffic(step, plan);
+      const SplitTraffic by_node = split_traffic(with(step, Dedup::node), plan);
+      if (node_dedup_pays(cheapest->busiest_node, by_node.busiest_node)) {
+        step.movement.dedup = Dedup::node;
+        cheapest = by_node;
+      }
+    }
+  }
+  if (step.movement.transfer != RowTransfer::automatic ||
+      !rails_carry_all({plan, step.tables(), step.features(), step.movement, step.weighted, step.nodes}))
+    return;
+  if (!cheapest) cheapest = split_traffic(step, plan);
+  const StepContext by_rails = with(step, RowTransfer::node_partials);
+  if (cheapest->directly && rails_pay(cheapest->busiest_node, split_traffic(by_rails, plan).busiest_node, step.nodes))
+    step.movement.transfer = RowTransfer::node_partials;
 }
 
 /// Returns whether every table sends dense partials.
@@ -85,12 +95,7 @@ StepContext settled(const StepContext& step, const MachineModel& machine, const 
   if (result.nodes.count() == 0) result.nodes = nodes_of(step);
   if (!result.cached_samples && machine.cache_per_rank > 0.0) result.cached_samples = cached_samples(step, machine);
   result.far_vectors = share_beyond(pooled_bytes(step, static_cast<double>(step.samples())), machine.cache_per_rank);
-  if (step.movement.dedup == Dedup::automatic) {
-    result.movement.dedup = Dedup::local;
-    if (result.nodes.even() && node_is_cheaper(result, plan)) result.movement.dedup = Dedup::node;
-  }
-  if (step.movement.transfer == RowTransfer::automatic && rails_are_cheaper(result, plan))
-    result.movement.transfer = RowTransfer::node_partials;
+  settle_splits(result, plan);
   result.own_stays = own_part_stays(step.movement.wire, step.features());
   result.at_home = may_lie_at_home(shape_of(step.exchange), step.layout().nodes(), step.groups, step.prefetches,
                                    step.movement.wire, step.features()) &&

@@ -105,8 +105,8 @@ struct TableRun {
 };
 std::vector<TableRun> runs_of_alike_tables(const StepContext& step, const Plan& plan);
 
-/// Returns the context with what only the plan as a whole decides: the type of ids and, where dedup is auto, the dedup;
-/// and with cached_samples and far_vectors.
+/// Returns the context with what only the plan as a whole decides: the type of ids, the dedup where it is auto, and
+/// node_partials where transfer auto sends all row splits so (rails_pay()); and with cached_samples and far_vectors.
 StepContext settled(const StepContext& step, const MachineModel& machine, const Plan& plan);
 
 /// Counts the work of all tables of a plan.

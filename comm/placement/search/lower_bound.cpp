@@ -91,10 +91,7 @@ using PhaseSeconds = std::array<double, phase_count>;
 class Bound {
  public:
   Bound(const SearchProblem& problem, ExchangePrice price)
-      : problem_(problem),
-        price_(price),
-        all_reduce_(all_reduce_price(problem.step(), problem.machine())),
-        everywhere_(0.0) {
+      : problem_(problem), price_(price), all_reduce_(all_reduce_price(problem.step(), problem.machine())) {
     for (const TableKind& kind : problem.kinds()) {
       std::vector<Item>& items = items_.emplace_back();
       for (int option = 0; option < std::ssize(kind.works); ++option)
@@ -306,7 +303,7 @@ class Bound {
   const SearchProblem& problem_;
   ExchangePrice price_;
   double all_reduce_;
-  double everywhere_;                     ///< seconds that every rank computes at least, of all tables
+  double everywhere_ = 0.0;               ///< seconds that every rank computes at least, of all tables
   std::vector<std::vector<Item>> items_;  ///< by kind
 };
 

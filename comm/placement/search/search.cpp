@@ -159,9 +159,8 @@ SearchResult search_in(const StepContext& step, const StepContext& context, cons
 /// Returns the step in which transfer auto sends all row splits as node_partials (rails_pay()); nothing where it
 /// cannot.
 std::optional<StepContext> settled_by_rails(const StepContext& step, StepContext settled) {
-  const bool by_max =
-      std::ranges::find(step.features(), Pooling::max, &Feature::pooling) != std::ranges::end(step.features());
-  if (step.movement.transfer != RowTransfer::automatic || !settled.nodes.even() || by_max) return std::nullopt;
+  if (step.movement.transfer != RowTransfer::automatic || !settled.nodes.even() || any_pools_by_max(step.features()))
+    return std::nullopt;
   settled.movement.transfer = RowTransfer::node_partials;
   return settled;
 }

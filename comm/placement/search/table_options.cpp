@@ -69,11 +69,18 @@ void propose_rows(const TableToPlace& place, Rows split, std::vector<TableOption
 
 bool has_nodes(const TableToPlace& place) { return place.node_size > 1 && place.node_size < place.ranks; }
 
-/// Returns 2, 4, 8, ... ranks of one node, and those of 1, 2, 4, ... nodes, but not all.
-std::vector<std::int64_t> node_parts(const TableToPlace& place) {
-  std::vector<std::int64_t> parts = parts_up_to(place.node_size);
-  for (std::int64_t all = 2 * place.node_size; all < place.ranks; all *= 2) parts.push_back(all);
-  return parts;
+/// Adds the grid of so many strips with its rows modulo 2, 4, 8, ... ranks of one node, and those of 1, 2, 4, ...
+/// nodes, but not all, on at most so many ranks.
+void add_on_nodes(const TableToPlace& place, std::int64_t strips, std::int64_t ranks,
+                  std::vector<TableOption>& options) {
+  const Table& table = place.table();
+  std::vector<std::int64_t> all_parts = parts_up_to(place.node_size);
+  for (std::int64_t all = 2 * place.node_size; all < place.ranks; all *= 2) all_parts.push_back(all);
+  for (const std::int64_t parts : all_parts) {
+    if (parts > table.rows || strips * parts > ranks) return;
+    options.push_back(grid(table, strips, row_parts(0, table.rows, parts, Rows::modulo)));
+    options.back().together = static_cast<int>(std::min<std::int64_t>(parts, place.node_size));
+  }
 }
 
 /// Returns the fewest first rows that this share of the ids names; nothing if those are more than an eighth of the
@@ -129,12 +136,7 @@ void propose_row_wise_block(const TableToPlace& place, std::vector<TableOption>&
 }
 
 void propose_table_row_wise(const TableToPlace& place, std::vector<TableOption>& options) {
-  if (!has_nodes(place)) return;
-  for (const std::int64_t parts : node_parts(place)) {
-    if (parts > place.table().rows) break;
-    options.push_back(split_rows_of(place.table(), 0, parts, Rows::modulo));
-    options.back().together = static_cast<int>(std::min<std::int64_t>(parts, place.node_size));
-  }
+  if (has_nodes(place)) add_on_nodes(place, 1, place.ranks, options);
 }
 
 void propose_grid(const TableToPlace& place, std::vector<TableOption>& options) {
@@ -145,11 +147,7 @@ void propose_grid(const TableToPlace& place, std::vector<TableOption>& options) 
   if (!has_nodes(place) || table.rows < place.node_size) return;
   const std::int64_t nodes = place.ranks / place.node_size;
   for (const std::int64_t strips : parts_up_to(std::min<std::int64_t>(nodes, table.dim / least_columns)))
-    for (const std::int64_t parts : node_parts(place)) {
-      if (parts > table.rows || strips * parts > place.ranks / 2) break;
-      options.push_back(grid(table, strips, row_parts(0, table.rows, parts, Rows::modulo)));
-      options.back().together = static_cast<int>(std::min<std::int64_t>(parts, place.node_size));
-    }
+    add_on_nodes(place, strips, place.ranks / 2, options);
 }
 
 void propose_hot_rows(const TableToPlace& place, std::vector<TableOption>& options) {

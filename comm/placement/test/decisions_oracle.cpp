@@ -39,8 +39,8 @@ bool even(const std::vector<int>& node_of) {
          std::ranges::all_of(ranks, [&](const auto& node) { return node.second == ranks.begin()->second; });
 }
 
-/// Whether some other shard of the same columns is on the same node as each, on another rank, none of it on its own,
-/// and nothing is pooled by max.
+/// Returns whether each shard has others of the same columns on its node, each of them is on a rank of its own, and
+/// nothing is pooled by max.
 bool rails_can_carry(const Plan& plan, std::span<const Feature> features, const std::vector<int>& node_of) {
   if (!even(node_of)) return false;
   for (const Feature& feature : features) {

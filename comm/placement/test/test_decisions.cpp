@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "comm/placement/planners/modulo_split.hpp"
 #include "comm/placement/test/random_step.hpp"
 
 namespace shardmark::placement {
@@ -43,12 +44,8 @@ TEST(Decisions, AreThoseWithTheFewestPredictedBytes) {
 void split_on_nodes(RandomStep& step) {
   const Nodes nodes = step.nodes();
   for (std::int64_t t = 0; t < std::ssize(step.tables); ++t) {
-    const std::vector<int>& owners = nodes.ranks_of(static_cast<int>(t % nodes.count()));
     step.tables[t].rows = std::max(step.tables[t].rows, std::int64_t{64});
-    step.plan.tables[t] = {};
-    for (std::int64_t k = 0; k < std::ssize(owners); ++k)
-      step.plan.tables[t].shards.push_back(
-          {{k, step.tables[t].rows, std::ssize(owners)}, 0, step.tables[t].dim, owners[k]});
+    step.plan.tables[t] = split_modulo(step.tables[t], nodes.ranks_of(static_cast<int>(t % nodes.count())));
   }
 }
 

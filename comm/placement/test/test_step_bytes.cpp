@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/placement/cost/row_transfer_choice.hpp"
+#include "comm/placement/planners/modulo_split.hpp"
 #include "comm/placement/statistics/expected_counts.hpp"
 #include "comm/placement/test/random_step.hpp"
 #include "comm/placement/test/traffic_model.hpp"
@@ -131,10 +132,7 @@ TEST(StepBytes, AreSettledByRailsWhereARunSparesMessages) {
     for (std::int64_t t = 0; t < std::ssize(plan.tables); ++t) {
       const std::vector<int>& owners = nodes.ranks_of(static_cast<int>(t) % nodes.count());
       const Table& table = alike.random.tables[t];
-      if (table.rows < std::ssize(owners)) continue;
-      plan.tables[t] = {};
-      for (std::int64_t k = 0; k < std::ssize(owners); ++k)
-        plan.tables[t].shards.push_back({{k, table.rows, std::ssize(owners)}, 0, table.dim, owners[k]});
+      if (table.rows >= std::ssize(owners)) plan.tables[t] = split_modulo(table, owners);
     }
     const StepContext step = settled(alike.step, MachineModel{}, plan);
     for (const Decisions::Split& split : alike.decisions().splits) {

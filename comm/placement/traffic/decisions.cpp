@@ -15,9 +15,7 @@ std::vector<ColumnShards> row_split_columns(const MovedPlan& moved) {
 }  // namespace
 
 bool rails_carry_all(const MovedPlan& moved) {
-  if (!moved.nodes.even()) return false;
-  const auto by_max = [](const Feature& feature) { return feature.pooling == Pooling::max; };
-  if (std::ranges::any_of(moved.features, by_max)) return false;
+  if (!moved.nodes.even() || any_pools_by_max(moved.features)) return false;
   return std::ranges::all_of(column_shards(moved), [&](const ColumnShards& split) {
     std::vector<int> holders;
     for (const std::int64_t shard : split.shards)

@@ -84,11 +84,16 @@ inline bool row_gradients_pay(double row_bytes, std::int64_t rows, std::int64_t 
   return row_bytes <= static_cast<double>(ring_bytes(rows * (dim + 1), ranks));
 }
 
+/// Returns whether any feature pools by max, which needs whole bags.
+inline bool any_pools_by_max(std::span<const Feature> features) {
+  return std::ranges::find(features, Pooling::max, &Feature::pooling) != features.end();
+}
+
 /// Returns whether what a rank sends itself stays where it is received, of embeddings that travel as partial sums: only
 /// fp32 is sent as it lies, and the gradients of a maximum are found by what the lookup wrote, in an array of their
 /// own.
 inline bool own_part_stays(const WireTypes& wire, std::span<const Feature> features) {
-  return wire == WireTypes{} && std::ranges::find(features, Pooling::max, &Feature::pooling) == features.end();
+  return wire == WireTypes{} && !any_pools_by_max(features);
 }
 
 /// Returns whether owners may write pooled embeddings where homes read them, and read gradients there: if they travel
