@@ -12,13 +12,13 @@
 namespace shardmark::workloads {
 namespace {
 
-using Columns = std::pair<std::int64_t, std::int64_t>;
+using ColumnRange = std::pair<std::int64_t, std::int64_t>;
 
 /// Returns the shards of one table by their columns, each list ordered by first row; every list must hold every row
 /// that is not hot.
-std::map<Columns, std::vector<placement::Shard>> shards_by_columns(const placement::TablePlacement& placement,
-                                                                   const Table& table) {
-  std::map<Columns, std::vector<placement::Shard>> strips;
+std::map<ColumnRange, std::vector<placement::Shard>> shards_by_columns(const placement::TablePlacement& placement,
+                                                                       const Table& table) {
+  std::map<ColumnRange, std::vector<placement::Shard>> strips;
   for (const placement::Shard& shard : placement.shards)
     strips[{shard.column_begin, shard.column_end}].push_back(shard);
   for (auto& [columns, shards] : strips) {
@@ -50,7 +50,7 @@ ShardLayout::ShardLayout(const placement::Plan& plan, const std::vector<Table>& 
                          const std::vector<Feature>& features, int this_rank)
     : rank(this_rank), ranks(plan.ranks), served(features.size(), true) {
   std::vector<LocalShard> replicated;
-  std::vector<std::map<Columns, std::vector<placement::Shard>>> strips_of_table;
+  std::vector<std::map<ColumnRange, std::vector<placement::Shard>>> strips_of_table;
   for (std::int64_t t = 0; t < std::ssize(tables); ++t) {
     const auto& table = tables[t];
     const auto& placement = plan.tables[t];
