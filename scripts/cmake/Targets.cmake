@@ -127,7 +127,7 @@ endfunction()
 # shardmark_program(NAME SOURCES ... LINK targets ...)
 function(shardmark_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
-  if(SHARDMARK_CUDA AND SHARDMARK_HOST_BUILD AND "${arg_LINK}" MATCHES "${shardmark_for_nvcc}")
+  if(shardmark_compile_only AND "${arg_LINK}" MATCHES "${shardmark_for_nvcc}")
     add_library(${name} OBJECT ${arg_SOURCES}) # see compile_only
   else()
     add_executable(${name} ${arg_SOURCES})
