@@ -37,7 +37,7 @@ class Campaign:
     parts: tuple = ()  # in place of the command
     group: str = ""  # another name, of several campaigns
     first: tuple = ()  # a command before: it writes the file MACHINE, which the others read
-    anew: bool = False  # the same before each part: what a machine can do changes within the campaign
+    anew: bool = False  # the same before each part, which is measured again if one behind it differs: what a machine can do changes
     asked: bool = False  # measured only where it is named: it takes long
 
 
@@ -163,7 +163,7 @@ CAMPAIGNS = (
              "the same with rows of 512 bytes", "plan"),
     Campaign("predictions", "Predictions beside measurements",
              "Which plan does the calibrated model like best, how far off is it, and is `search` better than every rule?",
-             "predictions", (), (), 35, "you know no plan yet, or tables of many kinds, ranks on one machine", parts=PREDICTED, first=CALIBRATE,
+             "predictions", (), (), 38, "you know no plan yet, or tables of many kinds, ranks on one machine", parts=PREDICTED, first=CALIBRATE,
              anew=True, asked=True),
     Campaign("option-predictions", "Predictions of other options",
              "How far off are predictions of what those plans leave out: small batches, wires, groups, keys, tensor trains?", "options",

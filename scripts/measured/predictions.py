@@ -3,6 +3,7 @@
 
 The program computes the three figures (results/prediction_quality.hpp): MAPE, Spearman's rank correlation, regret."""
 import json
+import math
 import re
 import statistics
 from dataclasses import dataclass
@@ -56,9 +57,20 @@ def beside(results, search, other):
     return f"{ratio_text(results.faster_by(search, other))} (`{plan_of(other)}`)" if search and other else "-"
 
 
+def machines_of(results):
+    """{workload: the machine} where they were calibrated before each."""
+    return {part: json.loads(path.read_text(encoding="utf-8")) for part, path in machines_beside(results.path).items() if part}
+
+
+def steps_after(results):
+    """{workload: how many times as long steps took in the calibration behind it as in the one before, in the median}"""
+    known = {part: machine.get("calibration", {}).get("steps_after") for part, machine in machines_of(results).items()}
+    return {part: factor for part, factor in known.items() if factor}
+
+
 def memory_speeds(results):
     """{workload: (bytes/s of rows read at random, of rows changed)} of the machines that were calibrated before each."""
-    machines = {part: json.loads(path.read_text(encoding="utf-8")) for part, path in machines_beside(results.path).items() if part}
+    machines = machines_of(results)
     return {part: tuple(machine["bytes_per_second"][name] for name in ("gather", "update")) for part, machine in machines.items()}
 
 
@@ -112,6 +124,10 @@ def summary(results, speeds):
     if speeds:
         spread = max(max(each) / min(each) for each in zip(*speeds.values()))
         lines.append(("drift of the machine: fastest over slowest memory of its calibrations, one before each workload", f"{spread:.2f}"))
+    if after := steps_after(results):
+        part, factor = max(after.items(), key=lambda each: abs(math.log(each[1])))
+        lines.append(("the same around a workload, at most: steps of the calibration behind it beside those of the one before",
+                      f"{factor:.2f} times as long (`{part}`)"))
     return lines
 
 

@@ -51,7 +51,11 @@ if "restore3" in sys.argv[-1]:  # its file
 if "--save" in sys.argv:
     Path(sys.argv[sys.argv.index("--save") + 1]).mkdir()
 out = Path(sys.argv[sys.argv.index("--out") + 1])
-samples.write(out, {{"name": "here", "calibration": {{"cases": []}}, "environment": samples.environment()}} if "calibrate" in sys.argv else
+times = Path(__file__).with_name("times")  # of the steps of calibrations, one after the other
+ms = [float(word) for word in times.read_text().split()] if times.exists() else [1.0]
+if "calibrate" in sys.argv and len(ms) > 1:
+    times.write_text(" ".join(map(str, ms[1:])))
+samples.write(out, {{"name": "here", "calibration": {{"cases": [{{"name": "a", "measured_ms": ms[0]}}]}}, "environment": samples.environment()}} if "calibrate" in sys.argv else
               [samples.environment(arguments=sys.argv), samples.case("row_wise", 2, 1, 3)])
 """
 
@@ -131,6 +135,24 @@ class Measure(unittest.TestCase):
         machines = {part: path.name for part, path in files.machines_beside(self.folder / "box" / "predictions.jsonl").items()}
         self.assertEqual(machines, {record["part"]: f"predictions-{record['part']}-machine.json" for record in records})
         self.assertEqual(len(machines), 5)
+
+    def parts_of(self, times):
+        """{part: steps_after} of a campaign whose calibrations take these times, and what was said."""
+        (self.folder / "times").write_text(times)
+        said = self.measure("predictions", "--launcher", "env", code=1)  # without hugectr-dlrm
+        machines = files.machines_beside(self.folder / "box" / "predictions.jsonl")
+        return {part: json.loads(path.read_text())["calibration"]["steps_after"] for part, path in machines.items()}, said
+
+    def test_a_part_in_which_the_machine_changes_is_measured_again(self):
+        after, said = self.parts_of("1 1.5 1.6 1.6 1.5 1.5")  # criteo-kaggle is measured twice
+        self.assertEqual((after["criteo-kaggle"], max(after.values()), len(after)), (1.0667, 1.0667, 5))
+        self.assertEqual([line.partition("steps ")[2] for line in said.splitlines() if "again" in line],
+                         ["take 1.50 times as long after criteo-kaggle as before it: measured again"])
+        self.assertFalse(list((self.folder / "raw").glob("*after*")))
+
+    def test_a_part_is_measured_three_times_at_most(self):
+        after, said = self.parts_of("1 2 1 2 2")
+        self.assertEqual((after["criteo-kaggle"], said.count("measured again")), (2.0, 2))
 
     def test_checkpoints_lie_beside_the_raw_files_and_go_with_the_campaign(self):
         (self.folder / "raw" / "saved-stop").mkdir()  # of one that was interrupted

@@ -89,9 +89,12 @@ class Predictions(unittest.TestCase):
             file = Path(folder) / "predictions.jsonl"
             samples.write(file, samples.PREDICTIONS)
             for part, gather in (("criteo-kaggle", 10e9), ("synthetic-tiny", 12.5e9)):
-                files.machine_beside(file, part).write_text(json.dumps({"bytes_per_second": {"stream": 1e9, "gather": gather, "update": 20e9}}))
+                files.machine_beside(file, part).write_text(json.dumps(
+                    {"bytes_per_second": {"stream": 1e9, "gather": gather, "update": 20e9},
+                     **({"calibration": {"steps_after": 0.9}} if part == "criteo-kaggle" else {})}))
             text = predictions.predictions_table(read(campaign_of("predictions"), file, samples.program()))
         self.assertIn("| drift of the machine: fastest over slowest memory of its calibrations, one before each workload | 1.25 |", text)
+        self.assertIn("beside those of the one before | 0.90 times as long (`criteo-kaggle`) |", text)
         self.assertRegex(text, r"(?m)^\| criteo-kaggle \| .* \| 10\.00 / 20\.00 \|$")
         self.assertRegex(text, r"(?m)^\| synthetic-tiny \| .* \| 12\.50 / 20\.00 \|$")
 
