@@ -144,7 +144,7 @@ void DenseLayers::prepare(const DenseBatch& batch) {
 
 template <class Launches>
 void DenseLayers::launch(const DenseBatch& batch, std::int64_t begin, std::int64_t end, const Launches& launches) {
-  if constexpr (!on_device<DenseExecution>) return launches();
+  if (!on_device<DenseExecution> || one_by_one_) return launches();
   const auto number = [](const auto* pointer) { return reinterpret_cast<std::uint64_t>(pointer); };
   graphs_.run({static_cast<std::uint64_t>(begin * (stages() + 1) + end), static_cast<std::uint64_t>(batch.samples),
                static_cast<std::uint64_t>(batch.global_batch), number(batch.numerical.data), number(batch.labels),

@@ -32,7 +32,8 @@ std::int64_t dense_numbers_per_sample(const DenseSpec& spec);
 
 /// Computes forward and backward of a model with layers (reference/dense/dense_pass.hpp) in fp32, its parameters and
 /// their gradients one after the other in the order of reference::dense_blocks. A batch that is no larger than those
-/// before allocates nothing. On a device the kernels of a batch that comes again are launched together (LaunchGraphs).
+/// before allocates nothing. On a device the kernels of a batch that comes again are launched together (LaunchGraphs),
+/// but for launch_one_by_one().
 class DenseLayers {
  public:
   /// Throws InputError as check_dense does.
@@ -41,6 +42,9 @@ class DenseLayers {
   const DenseSpec& spec() const { return spec_; }
   /// Sets how products are computed from the next forward() on.
   void set_math(DenseMath math) { math_ = math; }
+  /// Lets kernels be launched one by one from the next forward() on, where other threads launch on the same stream:
+  /// what they launch while this one records would become part of the recording.
+  void launch_one_by_one(bool on) { one_by_one_ = on; }
   const Array<DenseExecution, float>& parameters() const { return parameters_; }
   const Array<DenseExecution, float>& gradients() const { return gradients_; }
 
@@ -115,6 +119,7 @@ class DenseLayers {
   PartialSums sums_;
   DotTiles tiles_;
   LaunchGraphs graphs_;
+  bool one_by_one_ = false;
 };
 
 }  // namespace shardmark::kernels

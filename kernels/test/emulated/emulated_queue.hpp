@@ -113,7 +113,10 @@ class Device {
   template <class Work>
   void launch(Work work) {
     std::unique_lock lock(mutex_);
-    if (recording_) return recording_->add(new TaskOf<Work>(std::move(work)));
+    if (recording_) {
+      if (recorder_ != std::this_thread::get_id()) fail("another thread launches among launches that are recorded");
+      return recording_->add(new TaskOf<Work>(std::move(work)));
+    }
     if (++counts_.launches == deferred_from_) begin_to_defer();
     push(true, std::move(work));
     run_some(lock);
@@ -132,6 +135,7 @@ class Device {
     const std::lock_guard lock(mutex_);
     if (recording_) fail("a recording begins in another one");
     recording_ = std::make_shared<Recording>();
+    recorder_ = std::this_thread::get_id();
   }
   std::shared_ptr<const Recording> end_recording() { return std::exchange(recording_, nullptr); }
   /// Puts all that was recorded at the end of the queue, as one launch. The recording must live until it has run.
@@ -378,6 +382,7 @@ class Device {
   std::multimap<std::size_t, std::size_t> holes_;  ///< offsets by size
   Task *first_ = nullptr, *last_ = nullptr;        ///< of the queue
   std::shared_ptr<Recording> recording_;
+  std::thread::id recorder_;
   volatile bool running_ = false;
   std::thread::id runner_;
   When when_ = When::deferred;

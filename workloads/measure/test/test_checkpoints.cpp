@@ -229,14 +229,17 @@ TEST_F(Saved, RowsTravelToTheirBlocksAndNoFarther) {
   const RunOptions options = six_steps(small_case(Pooling::sum, OptimizerKind::adagrad, false));
   const CheckpointCosts replicated = take_all(options, "data_parallel", "replicated");
   const CheckpointCosts split = take_all(options, "column_wise", "split");
-  int rank = 0;
+  int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (rank >= 2) return;
   EXPECT_EQ(replicated.sent, 0);
   std::int64_t bytes = 0;  // rows, with as much state
   for (const Table& table : options.workload.tables) bytes += 8 * table.rows * table.dim;
   EXPECT_EQ(split.bytes, bytes);
-  EXPECT_GT(split.sent, bytes / 4);
+  if (ranks > 1) {
+    EXPECT_GT(split.sent, bytes / 4);
+  }
   EXPECT_LT(split.sent, bytes);
 }
 

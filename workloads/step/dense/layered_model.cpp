@@ -69,7 +69,9 @@ ConstDeviceArray<float> LayeredModel::run(const StepInput& input, const Flight& 
                                   .numerical = {input.numerical.data(), vectors_.samples, numerical},
                                   .labels = input.labels.data(),
                                   .vector_gradients = vectors_.gradients};
-  layers_.set_math(outputs.embedding().config().dense_math);
+  const Case& config = outputs.embedding().config();
+  layers_.set_math(config.dense_math);
+  layers_.launch_one_by_one(config.async.mode != AsyncMode::off);  // threads of stages launch meanwhile
   layers_.forward(batch);
   ++steps_;
   next_stage_ = 0;
