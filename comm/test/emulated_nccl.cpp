@@ -90,7 +90,7 @@ struct Transfer {
     if (done != 0) return finish(statuses);
     emulated_step_needs_lost_rank |= comm.sees_loss();
     if (std::chrono::steady_clock::now() > begin + std::chrono::seconds(30))
-      fail("a group has waited for 30 s for calls that other ranks do not make");
+      fail(("a group has waited for 30 s for calls that other ranks do not make:" + listed()).c_str());
     return false;
   }
 
@@ -98,6 +98,16 @@ struct Transfer {
   [[noreturn]] static void fail(const char* what) {
     print_emulated("NCCL: %s", what);
     std::abort();
+  }
+
+  std::string listed() const {
+    std::string list;
+    for (const Outgoing& out : calls.outgoing)
+      list += " " + std::to_string(out.bytes) + " bytes to rank " + std::to_string(out.peer);
+    for (const Incoming& in : calls.incoming)
+      for (const int peer : in.peers)
+        list += " " + std::to_string(in.bytes) + " bytes from rank " + std::to_string(peer);
+    return list;
   }
 
   bool start() {
