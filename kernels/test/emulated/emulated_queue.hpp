@@ -189,6 +189,9 @@ class Device {
     Device& device_;
   };
 
+  /// Returns whether orders are drawn, so that sums of the same values differ by rounding.
+  bool draws_orders() const { return when_ == When::random; }
+
   /// Calls body(i) for begin <= i < end, in an order that no kernel may rely on.
   template <class Body>
   void for_each(std::int64_t begin, std::int64_t end, const Body& body) {
