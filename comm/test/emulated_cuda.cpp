@@ -197,6 +197,7 @@ struct Process {
   std::map<int, CUstream_st> legacy{};
   std::set<cudaStream_t> streams{};
   std::vector<std::pair<int, EmulatedWorkPtr>> of_destroyed{};  ///< by GPU: work of streams that were destroyed
+  std::vector<std::pair<EmulatedWorkPtr, std::function<void()>>> to_begin{};
 };
 
 Process& process() {
@@ -284,6 +285,7 @@ EmulatedWorkPtr push_mark(CUstream_st& stream, std::function<bool()> step, const
 /// Runs work without waiting for what other ranks have to do.
 cudaError_t query(const EmulatedWorkPtr& work) {
   const bool done = !work || work->advance();
+  if (!done) begin_emulated_work();
   if (process().error != cudaSuccess) return process().error;
   return done ? cudaSuccess : cudaErrorNotReady;
 }
@@ -352,11 +354,13 @@ void set_emulated_gpus(const EmulatedGpus& gpus) {
 
 std::int64_t emulated_calls() { return process().calls; }
 
+bool EmulatedWork::reach() {
+  return std::ranges::all_of(after, [](const auto& other) { return other->advance(); });
+}
+
 bool EmulatedWork::advance() {
   if (done) return true;
-  for (const auto& other : after)
-    if (!other->advance()) return false;
-  if (!step()) return false;
+  if (!reach() || !step()) return false;
   after.clear();
   step = nullptr;
   return done = true;
@@ -379,8 +383,25 @@ int emulated_gpu_of(cudaStream_t handle) {
   return stream == nullptr ? -1 : stream->gpu;
 }
 
-EmulatedWorkPtr push_emulated(cudaStream_t stream, std::function<bool()> step, const EmulatedWorkPtr& also) {
-  return push(*stream_of(stream), std::move(step), also);
+EmulatedWorkPtr push_emulated(cudaStream_t stream, std::function<bool()> step, const EmulatedWorkPtr& also,
+                              std::function<void()> begin) {
+  EmulatedWorkPtr work = push(*stream_of(stream), std::move(step), also);
+  auto& later = process().to_begin;
+  std::erase_if(later, [](const auto& one) { return one.first->done; });
+  if (work->after.empty())
+    begin();
+  else
+    later.emplace_back(work, std::move(begin));
+  return work;
+}
+
+void begin_emulated_work() {
+  std::erase_if(process().to_begin, [](const auto& one) {
+    const auto& [work, begin] = one;
+    if (!work->done && !work->reach()) return false;
+    if (!work->done) begin();
+    return true;
+  });
 }
 
 bool emulated_step_needs_lost_rank = false;
@@ -390,6 +411,7 @@ cudaError_t wait_for_emulated(EmulatedWorkPtr work) {
   emulated_step_needs_lost_rank = false;
   while (work && !work->advance()) {
     give_up_on(*work, since);
+    begin_emulated_work();
     emulated_turn().unlock();  // other threads go on
     std::this_thread::yield();
     emulated_turn().lock();
@@ -597,6 +619,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   const CUstream_st* stream = stream_of(handle);
   if (!runs_kernels(handle)) return stream == nullptr ? cudaErrorInvalidResourceHandle : query(stream->last);
   const bool empty = emulated_arrays->run([] { return false; });
+  if (!empty) begin_emulated_work();
   if (!empty) std::this_thread::yield();
   return process().error != cudaSuccess ? process().error : empty ? cudaSuccess : cudaErrorNotReady;
 }

@@ -57,6 +57,7 @@ struct EmulatedWork {
   std::function<bool()> step;
   bool done = false;
 
+  bool reach();  ///< runs what it is behind; returns whether it may run
   bool advance();
 };
 using EmulatedWorkPtr = std::shared_ptr<EmulatedWork>;
@@ -78,8 +79,13 @@ class EmulatedCall {
 /// Returns the number of a stream's GPU; -1 for a handle that is none.
 int emulated_gpu_of(cudaStream_t stream);
 
-/// Queues work behind that of the stream, and behind `also`.
-EmulatedWorkPtr push_emulated(cudaStream_t stream, std::function<bool()> step, const EmulatedWorkPtr& also = {});
+/// Queues work behind that of the stream, and behind `also`. It begins where its turn has come, or where the host waits
+/// for other work: other ranks may need that before the host waits for this.
+EmulatedWorkPtr push_emulated(cudaStream_t stream, std::function<bool()> step, const EmulatedWorkPtr& also,
+                              std::function<void()> begin);
+
+/// Begins what the streams let begin, as GPUs do by themselves.
+void begin_emulated_work();
 
 /// Runs the work and all that it is behind, in a call, until it is done; ends the process where a GPU would wait for
 /// ever.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of emulated_cuda.cpp that stands in for NCCL: a group of calls is one piece of work of a stream, each call
 // in it a set of messages, which travel by MPI between copies of the memory. Sums are added in the order of ranks. What
-// is sent is read as early as the order of streams lets it, and what is received is written as late.
+// is sent is read when its turn comes in the stream or, where the turn is behind other work, when the host next waits
+// for any; what is received is written as late as the order of streams lets it.
 #include <mpi.h>
 #include <nccl.h>
 
@@ -174,8 +175,7 @@ ncclResult_t launch() {
   std::erase_if(all.comm->transfers, [](const auto& other) { return other.use_count() == 1; });
   all.comm->transfers.push_back(transfer);
   all.comm->last = push_emulated(
-      all.stream, [transfer] { return transfer->advance(); }, all.comm->last);
-  if (all.comm->last->after.empty()) transfer->start_early();
+      all.stream, [transfer] { return transfer->advance(); }, all.comm->last, [transfer] { transfer->start_early(); });
   return ncclSuccess;
 }
 

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -260,6 +264,39 @@ TEST_F(EmulatedNccl, ExchangesTakeTheOrderOfTheStreamThatTheyFollow) {
     const ExchangeSeconds seconds = take_exchange_seconds();
     EXPECT_LE(seconds.exposed, seconds.all);
     EXPECT_EQ(take_exchange_seconds().all, 0.0);
+  }
+}
+
+/// The last rank waits for what comes second while the others wait for what it has sent first.
+TEST_F(EmulatedNccl, WhatIsSentGoesOnWhileTheHostWaitsForSomethingElse) {
+  select_gpu(comm_);
+  const int size = comm_.size(), last = size - 1;
+  const bool sends = comm_.rank() == last;
+  std::vector<std::int64_t> of_last(size, 0);
+  if (sends) std::fill(of_last.begin(), of_last.end() - 1, 1);
+  const Route first = exchange_counts(comm_, of_last),
+              second = exchange_counts(comm_, std::vector<std::int64_t>(size, 1));
+  const cudaStream_t kernels = stream(cudaStreamNonBlocking);
+  Nccl from_last(comm_), among_all(comm_);
+  from_last.follow({kernels});
+  among_all.follow({kernels});
+  const float* own = on_gpu_with(static_cast<float>(comm_.rank() + 1));
+  float *sent = on_gpu(size), *received = on_gpu();
+  for (int rank = 0; rank < size; ++rank) copy(sent + rank, own, kernels);
+  from_last.start(first, reinterpret_cast<const std::byte*>(sent), reinterpret_cast<std::byte*>(received),
+                  sizeof(float));
+  if (!sends) from_last.finish();
+  if (!sends) wait_for_stream({kernels});
+  const std::vector<float> given(size, static_cast<float>(comm_.rank()));
+  std::vector<float> taken(size), ranks(size);
+  std::iota(ranks.begin(), ranks.end(), 0.0F);
+  among_all.run(second, std::as_bytes(std::span(given)).data(), std::as_writable_bytes(std::span(taken)).data(),
+                sizeof(float));
+  EXPECT_EQ(taken, ranks);
+  from_last.finish();
+  wait_for_stream({kernels});
+  if (!sends) {
+    EXPECT_EQ(read(received), static_cast<float>(size));
   }
 }
 
