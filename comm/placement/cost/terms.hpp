@@ -54,6 +54,7 @@ enum class Term : std::size_t {
   exchanged_row,
   update_vector_line,
   update_gradient_line,
+  update_ordered_line,
   optimizer_value,
   replicated_value,
   tt_gradient_flop,
@@ -127,6 +128,9 @@ inline constexpr std::array terms{
                "64 bytes of gradients in the order of rows; an eighth where it follows others of its vector"},
     TermChoice{"update.gradient_line", Phase::update, "64 bytes of gradients that no cache holds", 0,
                Term::update_value},
+    TermChoice{"update.ordered_line", Phase::update,
+               "the same read in the order of ids, as those of few rows are: processors read ahead", 0,
+               Term::update_gradient_line},
     TermChoice{"update.optimizer_value", Phase::update, "column of a distinct row x weight of its optimizer", 20},
     TermChoice{"update.replicated_value", Phase::update, "value of a table whose gradients are summed densely", 20},
     TermChoice{"train.gradient_flop", Phase::update, "flop of the gradients of a tensor train's slices"},
@@ -140,7 +144,8 @@ constexpr double at(const TermCounts& counts, Term term) { return counts[static_
 
 /// Returns the seconds of a term by those of the one that it is like.
 constexpr double seconds_like(const TermChoice& term, const TermCounts& seconds) {
-  return term.bytes / terms[static_cast<std::size_t>(*term.like)].bytes * at(seconds, *term.like);
+  const double bytes = terms[static_cast<std::size_t>(*term.like)].bytes;
+  return (term.bytes == bytes ? 1.0 : term.bytes / bytes) * at(seconds, *term.like);
 }
 
 }  // namespace shardmark::placement

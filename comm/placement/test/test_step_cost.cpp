@@ -77,6 +77,7 @@ TEST(StepCost, OfACopyOnEachOfTwoRanksByHand) {
 TEST(StepCost, GradientsOfFewRowsAreAddedAndNotSortedByHand) {
   UniformTable one;
   MachineModel machine = slow_machine();
+  machine.cache_per_rank = 1e-9;  // holds no gradient
   machine.on_processors = true;
   const auto counted = [&](std::int64_t rows, std::int64_t batch, bool weighted, Pooling pooling) {
     one.tables[0].rows = rows;
@@ -92,6 +93,8 @@ TEST(StepCost, GradientsOfFewRowsAreAddedAndNotSortedByHand) {
   const TermCounts few = counted(100, 4096, false, Pooling::sum);
   EXPECT_EQ(sorted(few), 0);
   EXPECT_EQ(at(few, Term::update_vector_line), 0);
+  EXPECT_EQ(at(few, Term::update_gradient_line), 0);
+  EXPECT_NEAR(at(few, Term::update_ordered_line), 4096, 1e-6);
   EXPECT_NEAR(at(few, Term::update_value), 16 * (4096 + 100), 1e-6);  // added to sums, which are then the gradients
   EXPECT_NEAR(at(few, Term::update_id), 4096, 1e-9);
   EXPECT_NEAR(sorted(counted(100, 4096, true, Pooling::sum)), 4096, 1e-9);
@@ -100,6 +103,8 @@ TEST(StepCost, GradientsOfFewRowsAreAddedAndNotSortedByHand) {
   const TermCounts many = counted(5000, 20000, false, Pooling::sum);       // the sums of 5,000 rows leave the cache
   EXPECT_NEAR(sorted(many), 20000, 1e-6);
   EXPECT_NEAR(at(many, Term::update_vector_line), 20000, 1e-6);
+  EXPECT_NEAR(at(many, Term::update_gradient_line), 20000, 1e-6);
+  EXPECT_EQ(at(many, Term::update_ordered_line), 0);
   EXPECT_NEAR(sorted(counted(10000, 20000, false, Pooling::sum)), 2 * 20000, 1e-6);  // 14 bits take two passes
   machine.on_processors = false;
   EXPECT_NEAR(sorted(counted(100, 4096, false, Pooling::sum)), 4096, 1e-9);

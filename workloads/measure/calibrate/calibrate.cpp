@@ -112,6 +112,7 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   NearCores near(world, settings.seconds_apart, barrier_of_near_cores(world));
   near.wait();
   result.rates = machine_rates(world, settings.rates);
+  machine.cache_per_rank = cache_per_rank(world);
   result.latencies = measure_exchanges(world, settings.exchanges, status, machine, near);
   status("calibrating: what exchange auto picks from");
   machine.ratios = comm::calibrate_exchanges(world, settings.auto_seconds);
@@ -121,7 +122,6 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   machine.on_processors = host_reaches_arrays;
   machine.fingerprint = result.fingerprint.digits;
   machine.ranks_per_node = ranks_per_node(world);
-  machine.cache_per_rank = cache_per_rank(world);
   machine.stream_bytes_per_second = ceiling(world, result.rates, "triad");
   machine.gather_bytes_per_second = ceiling(world, result.rates, "gather");
   machine.update_bytes_per_second = ceiling(world, result.rates, "read_modify_write");

@@ -103,6 +103,7 @@ constexpr std::array shapes{
     // More vectors than caches hold.
     Shape{"table_wise", 4, 250 * thousand, 64, 2, 16384, 0.0, adagrad},
     Shape{"table_wise", 8, 20 * thousand, 32, 1, 32768},
+    Shape{"table_wise", 8, 100, 128, 1, 8192},
     Shape{"table_wise", 8, 100 * thousand, 128, 1, 8192, 1.05},
     Shape{"row_wise", 8, 100 * thousand, 128, 1, 8192, 1.05},
     Shape{"row_wise", 8, 100 * thousand, 128, 1, 8192, 1.05, sgd, unique_rows},

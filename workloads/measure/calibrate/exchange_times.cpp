@@ -278,6 +278,8 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   });
   for (auto& [name, cost] : machine.exchanges) make_monotonic(cost.*level.exchange);
   keep_shares_of_bytes(machine.exchange(placement::library_exchange).*level.exchange, machine.alone.*level.alone);
+  // A step of a sum over two ranks reads and writes twice its bytes at each rank.
+  if (level.within()) even_out_large(machine.*level.all_reduce, 2 * machine.cache_per_rank);
   make_monotonic(machine.*level.all_reduce);
 }
 

@@ -169,6 +169,14 @@ void share_latencies(std::span<const LevelLatency> levels, placement::MachineMod
   share_of_all_reduce(levels, machine);
 }
 
+void even_out_large(placement::MessageCost& cost, double from) {
+  const auto first = std::ranges::lower_bound(cost.points, from, {}, &placement::MessageCost::Point::bytes);
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& point : std::ranges::subrange(first, cost.points.end()))
+    least = std::min(least, point.seconds / point.bytes);
+  for (auto& point : std::ranges::subrange(first, cost.points.end())) point.seconds = point.bytes * least;
+}
+
 placement::LinkLimit limit_of(std::span<const placement::MessageCost::Point> sent) {
   if (sent.size() < 3) return {};
   const auto &last = sent.back(), &before = sent[sent.size() - 2];

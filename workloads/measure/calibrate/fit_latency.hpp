@@ -77,6 +77,10 @@ std::vector<LevelLatency> fit_latencies(std::span<const MeasuredLevel> levels);
 /// Exchanges by loads have no calls, and no rounds inside a node.
 void share_latencies(std::span<const LevelLatency> levels, placement::MachineModel& machine);
 
+/// Gives messages of so many bytes and more the least time for a byte among them: memory is as fast for all that no
+/// cache holds, others on the machine only add to a time, and the slope of the last two is that of all larger ones.
+void even_out_large(placement::MessageCost& cost, double from);
+
 /// Below these seconds a burst is what caches make faster, not a limiter's.
 inline constexpr double least_burst_seconds = 2e-4;
 

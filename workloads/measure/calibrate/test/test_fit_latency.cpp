@@ -138,6 +138,18 @@ std::vector<placement::MessageCost::Point> sent_through(double burst, double rat
   return sent;
 }
 
+TEST(EvenOutLarge, TakesTheLeastTimeForAByteOfThoseThatNoCacheHolds) {
+  placement::MessageCost cost{{{0, 1e-6}, {1 << 20, 6e-5}, {1 << 22, 6e-4}, {1 << 23, 1.0e-3}, {1 << 24, 4e-3}}};
+  even_out_large(cost, 1 << 22);
+  EXPECT_EQ(cost.points[1].seconds, 6e-5);
+  EXPECT_DOUBLE_EQ(cost.points[2].seconds, 0.5e-3);
+  EXPECT_DOUBLE_EQ(cost.points[4].seconds, 2e-3);
+  EXPECT_DOUBLE_EQ(cost.seconds(1 << 26), 8e-3) << "where none is measured";
+  const placement::MessageCost before = cost;
+  even_out_large(cost, 1 << 25);
+  EXPECT_EQ(cost, before) << "all are in caches";
+}
+
 TEST(LinkLimit, IsTheRateAndTheBucketOfALimiter) {
   const placement::LinkLimit limit = limit_of(sent_through(250e3, 119e6, 50e-6, 2e9));
   EXPECT_NEAR(limit.bytes_per_second, 119e6, 1.0);
