@@ -80,7 +80,7 @@ class EmulatedCall {
 int emulated_gpu_of(cudaStream_t stream);
 
 /// Queues work behind that of the stream, and behind `also`. It begins where its turn has come, or where the host waits
-/// for other work: other ranks may need that before the host waits for this.
+/// in CUDA for other work: other ranks may need that before the host waits for this.
 EmulatedWorkPtr push_emulated(cudaStream_t stream, std::function<bool()> step, const EmulatedWorkPtr& also,
                               std::function<void()> begin);
 

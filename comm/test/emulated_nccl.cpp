@@ -2,7 +2,7 @@
 // The part of emulated_cuda.cpp that stands in for NCCL: a group of calls is one piece of work of a stream, each call
 // in it a set of messages, which travel by MPI between copies of the memory. Sums are added in the order of ranks. What
 // is sent is read when its turn comes in the stream or, where the turn is behind other work, when the host next waits
-// for any; what is received is written as late as the order of streams lets it.
+// in CUDA for any; what is received is written as late as the order of streams lets it.
 #include <mpi.h>
 #include <nccl.h>
 
