@@ -619,8 +619,10 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   const CUstream_st* stream = stream_of(handle);
   if (!runs_kernels(handle)) return stream == nullptr ? cudaErrorInvalidResourceHandle : query(stream->last);
   const bool empty = emulated_arrays->run([] { return false; });
-  if (!empty) begin_emulated_work();
-  if (!empty) std::this_thread::yield();
+  if (!empty) {
+    begin_emulated_work();
+    std::this_thread::yield();
+  }
   return process().error != cudaSuccess ? process().error : empty ? cudaSuccess : cudaErrorNotReady;
 }
 

@@ -72,18 +72,18 @@ void TableSums::update_rows(RankWork& to, const LookedUp& looked, const Gradient
   const double values = gradients.positions * static_cast<double>(columns), rows = looked.all.distinct_rows;
   const auto exchanged_sums = static_cast<double>(exchanged_row_sums(table, placement));
   const double passes = (exchanged_sums > 0.0 ? 2 : 1) + (pools.by_max ? 1 : 0);
-  const bool few = adds_few(gradients);
-  if (few) {
+  const double gradient_lines = gradients.vectors * static_cast<double>(columns) / values_of_line;
+  if (adds_few(gradients)) {
     add(to, Term::update_id, gradients.positions);
+    add_lines(to, Term::update_ordered_line, gradient_lines);
     add(to, Term::update_value, values + passes * rows * static_cast<double>(columns));
   } else {
     add_positions(to, gradients.positions, gradients.rows);
     add(to, Term::update_value, passes * values);
     add(to, Term::update_vector_line,
         gradients.vectors * (1.0 + share_of_following_line * (lines_of(4 * columns) - 1.0)));
+    add_lines(to, Term::update_gradient_line, gradient_lines);
   }
-  add_lines(to, few ? Term::update_ordered_line : Term::update_gradient_line,
-            gradients.vectors * static_cast<double>(columns) / values_of_line);
   add(to, Term::update_shard, 1);
   add(to, Term::update_row, rows);
   add(to, Term::exchanged_row, exchanged_sums * rows);

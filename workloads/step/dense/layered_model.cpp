@@ -71,7 +71,7 @@ ConstDeviceArray<float> LayeredModel::run(const StepInput& input, const Flight& 
                                   .vector_gradients = vectors_.gradients};
   const Case& config = outputs.embedding().config();
   layers_.set_math(config.dense_math);
-  layers_.launch_one_by_one(config.async.mode != AsyncMode::off);  // threads of stages launch meanwhile
+  layers_.launch_one_by_one(config.async.on());  // threads of stages launch meanwhile
   layers_.forward(batch);
   ++steps_;
   next_stage_ = 0;
