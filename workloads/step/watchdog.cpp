@@ -22,6 +22,7 @@ struct Note {
   std::mutex mutex;
   std::string phase = "start";
   Clock::time_point since = Clock::now();
+  std::int64_t entered = 0;
 };
 
 Note& note() {
@@ -35,6 +36,12 @@ void enter(std::string_view phase) {
   const std::lock_guard lock(note().mutex);
   note().phase = phase;
   note().since = Clock::now();
+  ++note().entered;
+}
+
+std::int64_t phases_entered() {
+  const std::lock_guard lock(note().mutex);
+  return note().entered;
 }
 
 Watchdog::Watchdog(const comm::Communicator& comm, double seconds)

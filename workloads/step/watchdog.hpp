@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ inline constexpr std::string_view watchdog_help =
 
 /// Records what this rank does from now on, "lookup", for the watchdog; it is cheap, and may be called from any thread.
 void enter(std::string_view phase);
+
+/// Returns how often enter() has been called: what takes long and enters nothing meanwhile is held for stuck.
+std::int64_t phases_entered();
 
 /// Is a thread that ends this process when it has entered no phase for `seconds` (0: never): because this rank or one
 /// that it waits for has stopped. Every rank has its own, none uses MPI: each prints a line "rank N (host): lookup

@@ -229,7 +229,7 @@ class Async(ProgramTest):
                 self.assertIn("an error on purpose", outcome.complaints()[0])
 
     def test_a_rank_that_stops_is_told_by_the_watchdog(self):
-        outcome, _ = self.case(2, plan="row_wise", set="fault=stop", watchdog=1, async_pool="shared", **{"async": "rows"})
+        outcome, _ = self.case(2, plan="row_wise", set="fault=stop", watchdog=3, async_pool="shared", **{"async": "rows"})
         self.assertEqual(outcome.code, 124, outcome.out + outcome.err)
 
     def test_a_warned_run_ends_with_its_table(self):

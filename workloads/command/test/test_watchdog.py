@@ -34,7 +34,7 @@ class Watchdog(ProgramTest):
     def test_a_rank_that_stops_in_a_step(self):
         for ranks in (1, 3):
             with self.subTest(ranks=ranks):
-                outcome, file = self.case(ranks, plan="row_wise", set="fault=stop", watchdog=1)
+                outcome, file = self.case(ranks, plan="row_wise", set="fault=stop", watchdog=3)
                 self.assertEqual(outcome.code, 124, outcome.out + outcome.err)
                 phases = {int(rank): phase for rank, _, phase in LINE.findall(outcome.err)}
                 self.assertEqual(sorted(phases), list(range(ranks)), outcome.err)
@@ -45,16 +45,12 @@ class Watchdog(ProgramTest):
 
     def test_a_rank_that_stops_in_an_exchange(self):
         file = self.new_path(".jsonl")
-        outcome = self.launch(3, "exchange", *QUICK, "--exchange", "pairwise", "--set", "fault=stop", "--watchdog", "1",
+        outcome = self.launch(3, "exchange", *QUICK, "--exchange", "pairwise", "--set", "fault=stop", "--watchdog", "3",
                               "--out", file)
         self.assertEqual(outcome.code, 124, outcome.out + outcome.err)
         phases = {int(rank): phase for rank, _, phase in LINE.findall(outcome.err)}
         self.assertEqual(phases, {rank: "exchange pairwise, uniform 64" for rank in range(3)}, outcome.err)
         self.none_is_left(file)
-
-    def test_a_reference_that_takes_long_is_not_stuck(self):
-        outcome, _ = self.case(1, batch=16384, scale="1/1000", check=2, batches=2, steps=1, watchdog=0.8)
-        self.succeeds(outcome)
 
     def test_a_rank_that_dies(self):
         outcome, file = self.case(3, plan="row_wise", set="fault=die", watchdog=5)

@@ -6,6 +6,7 @@
 #include "workloads/measure/test/planners_of_every_kind.hpp"
 #include "workloads/measure/test/plans.hpp"
 #include "workloads/measure/test/small_case.hpp"
+#include "workloads/step/watchdog.hpp"
 
 namespace shardmark::workloads {
 namespace {
@@ -99,6 +100,17 @@ TEST(Faults, StepsAfterTheFirstAreChecked) {
   EXPECT_EQ(wrong_after_one_step(comm, "row_wise", OptimizerKind::sgd, Fault::late_step), 0);
   expect_found(faults[index_of(Fault::late_step)], comm, small_case(Pooling::sum, OptimizerKind::sgd, true), "row_wise",
                {});
+}
+
+/// A watchdog holds for stuck what enters nothing: the steps that are taken serially do for each feature and table.
+TEST(Expectation, GoesOnFromFeatureToTableForTheWatchdog) {
+  const comm::Communicator comm(MPI_COMM_WORLD);
+  const RunOptions options = small_case(Pooling::sum, OptimizerKind::sgd, true);
+  const auto batches = make_batch_source(options, [](const std::string&) {});
+  const std::int64_t before = phases_entered();
+  const Expectation expectation(comm, options, *batches);
+  const std::int64_t of_a_step = std::ssize(options.workload.features) + std::ssize(options.workload.tables);
+  EXPECT_GE(phases_entered() - before, options.checked_steps * of_a_step);
 }
 
 }  // namespace
