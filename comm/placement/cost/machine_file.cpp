@@ -22,10 +22,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr double most_ranks_of_job = 1e6, most_bytes = 0x1p40;  ///< of a node or job; from rank to rank
 
-Json points_json(const MessageCost& message) {
-  Json points = Json::array();
-  for (const auto& [bytes, seconds] : message.points) points.push_back({bytes, seconds});
-  return points;
+/// [[bytes, seconds or share], ...]; no key where there are no points.
+void add_points(Json& to, const char* key, const auto& points) {
+  for (const auto& [bytes, value] : points) to[key].push_back({bytes, value});
 }
 
 void add_positive(Json& to, const char* key, double value) {
@@ -37,8 +36,8 @@ Json exchange_json(const ExchangeCost& exchange) {
   add_positive(json, "call", exchange.call);
   add_positive(json, "inside_round", exchange.inside_round);
   add_positive(json, "between_round", exchange.between_round);
-  if (!exchange.inside.points.empty()) json["inside"] = points_json(exchange.inside);
-  if (!exchange.between.points.empty()) json["between"] = points_json(exchange.between);
+  add_points(json, "inside", exchange.inside.points);
+  add_points(json, "between", exchange.between.points);
   return json;
 }
 
@@ -71,8 +70,8 @@ void read_weights(const MachineObject& weights, MachineModel& machine) {
 
 Json alone_json(const AloneShares& alone) {
   Json json = Json::object();
-  for (const SizeShare& point : alone.inside) json["inside"].push_back({point.bytes, point.share});
-  for (const SizeShare& point : alone.between) json["between"].push_back({point.bytes, point.share});
+  add_points(json, "inside", alone.inside);
+  add_points(json, "between", alone.between);
   return json;
 }
 
@@ -170,7 +169,7 @@ Json to_json(const MachineModel& machine) {
   if (!sheet.empty()) json["data_sheet"] = sheet;
   if (machine.on_processors) json["on_processors"] = true;
   for (std::size_t t = 0; t < terms.size(); ++t) json["seconds"][std::string(terms[t].name)] = machine.seconds[t];
-  for (const SizeShare& point : machine.row_shares) json["row_shares"].push_back({point.bytes, point.share});
+  add_points(json, "row_shares", machine.row_shares);
   for (const auto& [name, weight] : machine.optimizer_weights) json["optimizer_weights"][name] = weight;
   json["exchanges"] = Json::object();
   for (const auto& [name, exchange] : machine.exchanges) json["exchanges"][name] = exchange_json(exchange);

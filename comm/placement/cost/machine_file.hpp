@@ -18,9 +18,10 @@ inline constexpr std::string_view machine_format = "shardmark-machine/3";
 ///  "optimizer_weights": {optimizer: weight}, "exchanges": {name: {"call", "inside_round", "between_round", "inside":
 ///  [[bytes, seconds], ...], "between": ...}}, "all_reduce": {"call", "inside", "between", "by_trees"}, "software":
 ///  {"name", "date", "overlaps", "gradient_bytes", "options"}, "row_shares": [[bytes, share], ...], "on_processors",
-///  "switch": {"ranks", "bytes_per_second"}, "alone": {"inside": [[bytes, share], ...], "between": ..., phase: share},
-///  "node_bytes_per_second", "bytes_per_second": {"stream", "gather", "update"}, "auto": {"ranks", "nodes", "cells":
-///  [{"bytes_per_pair", "skewed", "vs_mpi_alltoallv": {name: ratio}}, ...]}}
+///  "switch": {"ranks", "bytes_per_second"}, "alone": {"inside": [[bytes, share], ...], "between": ...},
+///  "limit": {"bytes_per_second", "burst_bytes"}, "node_bytes_per_second", "bytes_per_second": {"stream", "gather",
+///  "update"}, "auto": {"ranks", "nodes", "cells": [{"bytes_per_pair", "skewed", "vs_mpi_alltoallv": {name: ratio}},
+///  ...]}}
 /// Values that are 0 for unknown, and lists without points, are left out.
 nlohmann::ordered_json to_json(const MachineModel& machine);
 
