@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What predictions, and tables that do not know their size, are meant to reach, and what was measured: by the newest campaigns, whatever
-the machine, and of predictions by the known half of published steps too."""
+the machine, those of predictions of each machine, and by the known half of published steps."""
 import statistics
 
 import comparison

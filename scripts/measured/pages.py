@@ -134,12 +134,14 @@ def machine_page(machine, results_of, pictures):
 
 
 def newest(machines):
-    """[(machine, Results)]: of each campaign the newest, whatever the machine, in the order of the campaigns."""
+    """[(machine, Results)]: of each campaign the newest, whatever the machine, in the order of the campaigns; of predictions, which are
+    to hold on any, those of all machines, the newest first."""
     found = {}
     for machine, several in machines.items():
         for results in several:
             found.setdefault(results.campaign.name, []).append((origin(results)["date"], machine, results))
-    return [max(found[campaign.name], key=lambda told: told[:2])[1:] for campaign in CAMPAIGNS if campaign.name in found]
+    return [told[1:] for campaign in CAMPAIGNS
+            for told in sorted(found.get(campaign.name, []), key=lambda told: told[:2], reverse=True)[:None if campaign.kind == "predictions" else 1]]
 
 
 def decisions(newest_of_each):

@@ -154,14 +154,16 @@ def trust(machine, results):
 
 def usual_errors(newest):
     """What the program says of its predictions (results/usual_error.cpp): on calibrated machines, between their hosts, and on
-    described ones the published steps that chose nothing."""
-    errors = {}
+    described ones the published steps that chose nothing. Cases of several machines are as many cases of one kind."""
+    errors, off = {}, {}
     for _, results in newest:
         if results.campaign.kind == "predictions" and (told := qualities(results)):
-            everything = results.predictions[None]
-            errors["between_hosts" if results.campaign.links else "one_node"] = {
-                "cases": everything["cases"], "workloads": len(told), "ranks": results.records[0]["ranks"],
-                "mean_error": round(everything["mean_error"], 4)}
+            everything, kind = results.predictions[None], "between_hosts" if results.campaign.links else "one_node"
+            off.setdefault(kind, []).append((everything["cases"], everything["mean_error"]))
+            cases = sum(count for count, _ in off[kind])
+            workloads = max(len(told), errors.get(kind, {}).get("workloads", 0))
+            errors[kind] = {"cases": cases, "workloads": workloads, "ranks": results.records[0]["ranks"],
+                            "mean_error": round(sum(count * error for count, error in off[kind]) / cases, 4)}
         if results.campaign.kind == "holdout":
             held_out = [abs(published_error(record)) for record in results.records if record["held_out"]]
             if held_out:

@@ -167,9 +167,12 @@ class Predictions(unittest.TestCase):
                      "| TorchRec's sorted ZCH / ours, tuned, least of the cases, box | ≥ 8 | 4.00 | no | table_wise, 16,384 |"):
             self.assertIn(line, table)
 
-    def test_the_newest_of_each_campaign_tells(self):
+    def test_the_newest_of_each_campaign_tells_and_predictions_of_each_machine(self):
         older = results("predictions", [samples.environment(time="2026-11-22T08:00:00Z"), *samples.PREDICTIONS[1:]])
-        self.assertEqual(pages.newest({"a": [self.results], "b": [older, holdout()]})[0], ("a", self.results))
+        told = pages.newest({"b": [older, holdout()], "a": [self.results, holdout()]})
+        self.assertEqual([(machine, each.campaign.name) for machine, each in told], [("a", "predictions"), ("b", "predictions"), ("b", "holdout")])
+        once, twice = (predictions.usual_errors(told[first:2])["one_node"] for first in (1, 0))
+        self.assertEqual(twice, {**once, "cases": 2 * once["cases"]})
 
     def test_the_readme_says_more_than_a_headline(self):
         self.assertEqual(answers.headlines(self.results), [])
