@@ -113,7 +113,11 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   near.wait();
   result.rates = machine_rates(world, settings.rates);
   machine.cache_per_rank = cache_per_rank(world);
-  result.latencies = measure_exchanges(world, settings.exchanges, status, machine, near);
+  ExchangeTimes exchanges = measure_exchanges(world, settings.exchanges, status, near);
+  const auto set_exchanges = [&] {
+    result.latencies = comm::agree(world, [&] { return set_exchange_costs(exchanges, machine); });
+  };
+  set_exchanges();
   status("calibrating: what exchange auto picks from");
   machine.ratios = comm::calibrate_exchanges(world, settings.auto_seconds);
   machine.name = result.fingerprint.digits;
@@ -129,6 +133,9 @@ Calibration calibrate(const comm::Communicator& world, const CalibrationSettings
   const double memory = share_of_memory * machine.memory_per_rank;
   result.cases = comm::agree(world, [&] { return fitting_cases(world, settings, machine, memory); });
   result.times = case_times(world, result.cases, settings.passes, memory, status, near);
+  // Whatever else ran on the machine beside the first visit may have ended since.
+  keep_least(exchanges, measure_exchanges(world, settings.exchanges, status, near));
+  set_exchanges();
   status("calibrating: fitting the terms");
   result.fit =
       comm::agree(world, [&] { return fit_terms(result.cases, result.times, machine.ranks_per_node, machine); });

@@ -19,7 +19,6 @@
 #include "comm/exchange/blocks.hpp"
 #include "comm/exchange/named_exchange.hpp"
 #include "comm/mpi_error.hpp"
-#include "comm/placement/cost/exchange_time.hpp"
 #include "results/statistics.hpp"
 #include "workloads/batches/execution.hpp"
 #include "workloads/measure/schedule.hpp"
@@ -32,7 +31,6 @@ constexpr std::int64_t most_memory = std::int64_t{1} << 28;  // of each of the t
 constexpr int least_rounds_of_size = 5, most_rounds_of_size = 60, most_rounds_of_small = 400;
 constexpr double share_of_small = 0.1;      // of the time for all sizes
 constexpr double share_of_exchanges = 0.9;  // of the time for a size, beside all-reduces
-constexpr double least_latencies = 4.0, most_alone_share = 0.9;
 constexpr std::int64_t least_largest = 1 << 17;
 constexpr double most_budgets = 4.0;
 constexpr std::int64_t least_sent = 1 << 16;  // bytes, to see what limits links
@@ -175,42 +173,6 @@ std::vector<std::int64_t> sizes_between(const ExchangeSizes& sizes, int ranks) {
   return all;
 }
 
-/// Makes times ascend with the size: a message of more bytes takes no less; where it seems to, the time of the larger
-/// one is that of both.
-void make_monotonic(placement::MessageCost& cost) {
-  for (std::size_t i = cost.points.size(); i-- > 1;)
-    cost.points[i - 1].seconds = std::min(cost.points[i - 1].seconds, cost.points[i].seconds);
-}
-
-/// Keeps the shares of messages whose bytes take longer than their latency, as all of them do in what is sent by a rank
-/// alone; none where links are as fast for all ranks at once.
-void keep_shares_of_bytes(const placement::MessageCost& message, std::vector<placement::SizeShare>& shares) {
-  for (placement::SizeShare& each : shares)
-    if (message.seconds(each.bytes) < least_latencies * message.seconds(0.0)) each.share = 1.0;
-  for (std::size_t s = 1; s < shares.size(); ++s) {  // alone too, more bytes take no less
-    const double smaller = shares[s - 1].share * message.seconds(shares[s - 1].bytes);
-    shares[s].share = std::max(shares[s].share, smaller / message.seconds(shares[s].bytes));
-  }
-  if (placement::least_share(shares) > most_alone_share) shares.clear();
-  const auto first = std::ranges::find_if(shares, [](const placement::SizeShare& each) { return each.share < 1.0; });
-  if (first - shares.begin() > 1) shares.erase(shares.begin(), first - 1);
-}
-
-/// Returns the cost of one of the messages that the exchange has: (their size, the time of all / their number).
-placement::MessageCost::Point one_message(const std::string& exchange, const Level& level, int ranks, double bytes,
-                                          double seconds) {
-  const placement::MessagesOfRank messages = placement::messages_of(exchange, level.layout(ranks));
-  return {bytes * messages.*level.size, seconds / std::max(1.0, messages.*level.messages)};
-}
-
-/// Returns the cost of one of the 2 (P - 1) steps of a ring; small vectors take the 2 log2 P steps of a tree, each as
-/// long as the first.
-placement::MessageCost::Point one_step(int ranks, double bytes, double seconds, const placement::MessageCost& smaller) {
-  const double of_ring = seconds / (2 * (ranks - 1));
-  const double of_tree = seconds / (2 * std::ceil(std::log2(ranks)));
-  return {bytes / ranks, smaller.points.empty() ? of_tree : std::max(of_ring, smaller.points.front().seconds)};
-}
-
 /// Names exchanges that send their messages themselves, to as many at a time as their shapes say.
 constexpr std::array by_rounds{"linear", "linear_throttled:2", "pairwise"};
 
@@ -232,16 +194,15 @@ std::vector<SmallExchange> small_exchanges(const comm::Communicator& world, cons
 }
 
 /// Measures the movements of groups of ranks, `largest` of them at most, with messages of all sizes.
-void measure_level(const comm::Communicator& world, const comm::Communicator& group, bool takes_part,
-                   const Level& level, const ExchangeSizes& sizes, const Status& status,
-                   placement::MachineModel& machine, std::vector<MeasuredLevel>& measured, NearCores& near) {
-  const int largest = comm::all_reduce(world, takes_part ? group.size() : 1, comm::Reduce::max);
-  if (largest < 2) return;
+LevelTimes level_times(const comm::Communicator& world, const comm::Communicator& group, bool takes_part,
+                       const Level& level, int largest, const ExchangeSizes& sizes, const Status& status,
+                       NearCores& near) {
+  LevelTimes times;
   status(fmt::format("calibrating: rounds of messages {} nodes", level.name));
   near.wait();
-  measured.push_back(
-      {&level, largest,
-       small_exchanges(world, group, takes_part, level, largest, sizes.smallest, share_of_small * sizes.seconds)});
+  times.latency = {
+      &level, largest,
+      small_exchanges(world, group, takes_part, level, largest, sizes.smallest, share_of_small * sizes.seconds)};
   const auto all = sizes_between(sizes, largest);
   const double budget = sizes.seconds / static_cast<double>(all.size());
   // On slow links larger messages are left out: they take what the last slope says.
@@ -263,41 +224,33 @@ void measure_level(const comm::Communicator& world, const comm::Communicator& gr
   each_size("messages", share_of_exchanges, [&](std::int64_t bytes) {
     if (bytes > sizes.largest) return;
     const auto seconds = exchanges.seconds(bytes, bytes * largest, share_of_exchanges * budget);
-    for (std::size_t e = 0; e < names.size(); ++e)
-      (machine.exchanges[names[e]].*level.exchange)
-          .points.push_back(one_message(names[e], level, largest, static_cast<double>(bytes), seconds[e]));
-    const auto library = std::ranges::find(names, placement::library_exchange) - names.begin();
-    (machine.alone.*level.alone)
-        .push_back({static_cast<double>(bytes), std::min(1.0, seconds.back() / seconds[library])});
+    const auto size = static_cast<double>(bytes);
+    for (std::size_t e = 0; e < names.size(); ++e) times.exchanges[names[e]].push_back({size, seconds[e]});
+    times.lone_sender.push_back({size, seconds.back()});
   });
   sums.add_all_reduce();
   each_size("sums", 1.0, [&](std::int64_t bytes) {
-    placement::MessageCost& steps = machine.*level.all_reduce;
     const auto seconds = sums.seconds(bytes, bytes * largest, (1.0 - share_of_exchanges) * budget);
-    steps.points.push_back(one_step(largest, static_cast<double>(bytes), seconds.front(), steps));
+    times.sums.push_back({static_cast<double>(bytes), seconds.front()});
   });
-  for (auto& [name, cost] : machine.exchanges) make_monotonic(cost.*level.exchange);
-  keep_shares_of_bytes(machine.exchange(placement::library_exchange).*level.exchange, machine.alone.*level.alone);
-  // A step of a sum over two ranks reads and writes twice its bytes at each rank.
-  if (level.within()) even_out_large(machine.*level.all_reduce, 2 * machine.cache_per_rank);
-  make_monotonic(machine.*level.all_reduce);
+  return times;
 }
 
-/// Returns what limits the links of nodes: one rank of each sends to the next, after a rest.
-placement::LinkLimit measure_limit(const comm::Communicator& world, const comm::Communicator& leaders, bool takes_part,
-                                   const ExchangeSizes& sizes, const Status& status) {
-  if (world.nodes() == 1 || sizes.largest < 4 * least_sent) return {};  // of fewer than three sizes nothing is told
+/// Returns what messages from one rank of each node to the next take after a rest, by their bytes.
+Times rested_times(const comm::Communicator& world, const comm::Communicator& leaders, bool takes_part,
+                   const ExchangeSizes& sizes, const Status& status) {
+  Times sent;
+  if (world.nodes() == 1 || sizes.largest < 4 * least_sent) return sent;  // of fewer than three sizes nothing is told
   status("calibrating: links between nodes that have rested");
   GroupTimes messages(world, leaders, takes_part);
   messages.add_exchange(comm::exchange_named("linear"), 1);
   messages.rest_before(seconds_of_rest);
-  std::vector<placement::MessageCost::Point> sent;
   for (std::int64_t bytes = least_sent; bytes <= std::min(sizes.largest, most_memory / world.nodes()); bytes *= 2) {
     const double seconds = messages.seconds(bytes, bytes * world.nodes(), 0.0).front();
     sent.push_back({static_cast<double>(bytes), seconds});
     if (seconds > most_seconds_of_sent) break;
   }
-  return limit_of(sent);
+  return sent;
 }
 
 /// Returns the bytes per second that leave a node when all its ranks send at once, each to those of its number; 0:
@@ -315,18 +268,20 @@ double node_rate(const comm::Communicator& world, std::int64_t largest) {
 
 }  // namespace
 
-std::vector<LevelLatency> measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes,
-                                            const Status& status, placement::MachineModel& machine, NearCores& near) {
-  std::vector<MeasuredLevel> measured;
+ExchangeTimes measure_exchanges(const comm::Communicator& comm, const ExchangeSizes& sizes, const Status& status,
+                                NearCores& near) {
+  ExchangeTimes times;
+  const auto measure = [&](const comm::Communicator& group, bool takes_part, const Level& level) {
+    const int largest = comm::all_reduce(comm, takes_part ? group.size() : 1, comm::Reduce::max);
+    if (largest > 1) times.levels.push_back(level_times(comm, group, takes_part, level, largest, sizes, status, near));
+  };
   const comm::Communicator node = split(comm, comm.node_of(comm.rank()));
-  measure_level(comm, node, true, inside_nodes, sizes, status, machine, measured, near);
+  measure(node, true, inside_nodes);
   const comm::Communicator leaders = split(comm, comm.node_rank() == 0 ? 0 : 1);
-  measure_level(comm, leaders, comm.node_rank() == 0, between_nodes, sizes, status, machine, measured, near);
-  machine.node_bytes_per_second = node_rate(comm, sizes.largest);
-  machine.limit = measure_limit(comm, leaders, comm.node_rank() == 0, sizes, status);
-  auto latencies = comm::agree(comm, [&] { return fit_latencies(measured); });
-  share_latencies(latencies, machine);
-  return latencies;
+  measure(leaders, comm.node_rank() == 0, between_nodes);
+  times.node_bytes_per_second = node_rate(comm, sizes.largest);
+  times.rested = rested_times(comm, leaders, comm.node_rank() == 0, sizes, status);
+  return times;
 }
 
 }  // namespace shardmark::workloads
