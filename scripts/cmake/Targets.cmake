@@ -154,7 +154,7 @@ endfunction()
 # shardmark_test(NAME SOURCES ... LINK targets ... [RANKS 1 2 3 4 [PARTS 4]] [MPI] [TIMEOUT seconds] [OPTIMIZED])
 # One GoogleTest program test_NAME. Without RANKS: one ctest NAME, label "serial". With RANKS: linked to the MPI main,
 # one ctest NAME.npN for each N, labels "mpi" and "ranks-N"; in PARTS: NAME.npN.P, every PARTS-th test each. MPI: so linked,
-# for shardmark_test_part. Its data are SHARDMARK_TEST_DATA, the folder's test/data.
+# for shardmark_test_part. TIMEOUT: 300 unless said, against hangs. Its data are SHARDMARK_TEST_DATA, the folder's test/data.
 function(shardmark_test name)
   if(NOT SHARDMARK_TESTS)
     return()
@@ -187,7 +187,7 @@ function(shardmark_test name)
     shardmark_precompile(${target} test_headers)
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT 300)
   endif()
   if(arg_RANKS OR arg_MPI)
     target_link_libraries(${target} PRIVATE shardmark_mpi_test_main)
