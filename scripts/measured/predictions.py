@@ -155,19 +155,19 @@ def trust(machine, results):
 def usual_errors(newest):
     """What the program says of its predictions (results/usual_error.cpp): on calibrated machines, between their hosts, and on
     described ones the published steps that chose nothing. Cases of several machines are as many cases of one kind."""
-    errors, off = {}, {}
+    calibrated, errors = {}, {}
     for _, results in newest:
-        if results.campaign.kind == "predictions" and (told := qualities(results)):
-            everything, kind = results.predictions[None], "between_hosts" if results.campaign.links else "one_node"
-            off.setdefault(kind, []).append((everything["cases"], everything["mean_error"]))
-            cases = sum(count for count, _ in off[kind])
-            workloads = max(len(told), errors.get(kind, {}).get("workloads", 0))
-            errors[kind] = {"cases": cases, "workloads": workloads, "ranks": results.records[0]["ranks"],
-                            "mean_error": round(sum(count * error for count, error in off[kind]) / cases, 4)}
+        if results.campaign.kind == "predictions" and qualities(results):
+            calibrated.setdefault("between_hosts" if results.campaign.links else "one_node", []).append(results)
         if results.campaign.kind == "holdout":
             held_out = [abs(published_error(record)) for record in results.records if record["held_out"]]
             if held_out:
                 errors["described"] = {"cases": len(held_out), "mean_error": round(statistics.mean(held_out), 4)}
+    for kind, several in calibrated.items():
+        every = [results.predictions[None] for results in several]
+        cases = sum(each["cases"] for each in every)
+        errors[kind] = {"cases": cases, "workloads": max(len(qualities(results)) for results in several), "ranks": several[0].records[0]["ranks"],
+                        "mean_error": round(sum(each["cases"] * each["mean_error"] for each in every) / cases, 4)}
     return errors
 
 
